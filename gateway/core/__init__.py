@@ -1,0 +1,1 @@
+"""Words everybody uses: requests, events, errors and ports. No I/O; msgspec and the standard library only."""

@@ -1,0 +1,55 @@
+"""Transport: the one door to the network that the pipeline knows, and what comes back through it."""
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds; 0 = none. Contract section 2, [timeouts]."""
+    connect_s: float = 10
+    first_byte_s: float = 60
+    first_token_s: float = 90
+    idle_s: float = 90
+    total_s: float = 600
+
+
+class Outgoing(msgspec.Struct, kw_only=True):
+    """One request to an upstream, ready to be sent. ``headers`` are complete (guard.py made them)."""
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    timeouts: Timeouts
+    proxy: str = ""
+    tls_verify: bool = True
+    stream: bool = False
+
+
+class Reply(Protocol):
+    """A started answer. Leaving it unread is safe: ``close`` ends the connection, ``release`` gives it back."""
+    status: int
+    headers: Mapping[str, str]                   # case-insensitive
+
+    async def chunk(self) -> bytes:
+        """The next read, decoded (gzip, br, zstd); b"" at the clean end. Raises GatewayError("transport"|"truncated")."""
+        ...
+
+    async def read(self, limit: int) -> bytes:
+        """The whole rest, at most ``limit`` bytes, else GatewayError("bad_reply")."""
+        ...
+
+    def close(self) -> None:
+        """Drop the connection now (client gone, turn over early). Idempotent, synchronous."""
+        ...
+
+
+class Transport(Protocol):
+    async def send(self, out: Outgoing) -> Reply:
+        """Raises GatewayError("transport") (refused, reset, DNS, TLS, proxy) or "timeout" (connect). A reused connection that
+        died without an answer has been tried once more on a fresh one."""
+        ...
+
+    async def close(self) -> None: ...
+
+    def open_connections(self) -> int: ...
