@@ -1,0 +1,165 @@
+"""What must not be seen in text that a provider wrote: keys, tokens, addresses. Everything that leaves is masked here.
+
+Three uses: ``redact`` for one line of an error message, ``redact_json`` for an error body that goes back in its own words,
+``Scrubber`` for the bytes of an answer in which an upstream repeats the key it was given.
+"""
+import re
+import urllib.parse
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+LIMIT: Final = 240                       # characters of a redacted line
+EMPTY: Final = "Provider error"
+MASK: Final = "[redacted]"
+URL_MASK: Final = "[url]"
+
+_SCAN_LIMIT = 8_192                      # characters that the patterns look at
+_JSON_TEXT_LIMIT = 2_000                 # characters of one string in a verbatim body
+_JSON_DEPTH = 8
+_JSON_NODES = 400
+
+# What people write where a local server wants "some key": hiding these words would damage answers that use them.
+_PLACEHOLDERS = frozenset({
+    "not-needed", "not_needed", "no-key", "no_key", "nokey", "lm-studio", "llama-cpp", "llama.cpp", "sk-no-key-required",
+    "your-api-key", "your_api_key", "sk-xxx", "sk-xxxx", "sk-1234", "placeholder", "api-key", "api_key", "no-key-required",
+    "no-api-key", "unused-key", "123456", "12345678",
+})
+
+# In this order: a URL may carry a key, so it goes first.
+_PATTERNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"\b(?:https?|wss?)://[^\s\"'<>\\)\]}]+", re.I), URL_MASK),
+    (re.compile(r"\b(bearer|basic)\s+[^\s\"',;}]+", re.I), rf"\1 {MASK}"),
+    (re.compile(r"\b((?:x[_-])?(?:goog[_-])?(?:api|access|secret|subscription|auth)[_ -]?(?:key|token|secret)(?: provided)?"
+                r"|token|secret|password|authorization|key provided)(\"?'?\s*[:=]\s*[\"'`]?)(?!\[redacted)[^\s\"'`,;&}]{4,}",
+                re.I), rf"\1\2{MASK}"),
+    # Key shapes of the providers: OpenAI and kin, Groq, Google, xAI, Hugging Face, Perplexity, NVIDIA, AWS, GitHub, ours.
+    (re.compile(r"\b(?:sk|rk|pk|csk|tgp|fw)[-_][A-Za-z0-9*][A-Za-z0-9_*-]{5,}"), MASK),
+    (re.compile(r"\b(?:gsk_|gw[-_]|AIza|ya29\.|hf_|pplx-|nvapi-|gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_*-]{6,}"), MASK),
+    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bxai-[A-Za-z0-9]{12,}"), MASK),
+    (re.compile(r"\beyJ[\w-]{6,}(?:\.[\w-]+){0,2}|\b[\w-]{16,}\.[\w-]{16,}\.[\w-]{16,}"), MASK),
+    (re.compile(r"[A-Za-z0-9]{32,}"), MASK),
+)
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f\u0085\u2028\u2029]+")
+_SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|access_?token|token|secret|password|authorization)$", re.I)
+
+
+def worth_hiding(secret: str) -> bool:
+    """Is this a credential, and not a word that a local server accepts as one?"""
+    if len(secret) < 6 or secret.lower() in _PLACEHOLDERS:
+        return False
+    return len(secret) >= 16 or not secret.isalpha()
+
+
+def redact(text: str, secrets: Iterable[str] = (), limit: int = LIMIT) -> str:
+    """One safe, bounded line; ``Provider error`` when nothing is left."""
+    line = _BLANK.sub(" ", mask(text, secrets)).strip()
+    return clip(line, limit) or EMPTY
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """Replace exact secrets, then everything that looks like one. Length is bounded by what the patterns can look at."""
+    for secret in secrets:
+        if secret in text and worth_hiding(secret):
+            text = text.replace(secret, MASK)
+    if len(text) > _SCAN_LIMIT:
+        # The last word may be half a token, which no pattern would know.
+        text = text[:_SCAN_LIMIT].rstrip().rpartition(" ")[0] or text[:_SCAN_LIMIT]
+    for pattern, replacement in _PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit - 1].rstrip() + "…"
+
+
+def redact_json(value: Any, secrets: Iterable[str] = ()) -> Any:
+    """The same JSON with its strings masked; depth, size and string length are bounded, keys and numbers stay."""
+    return _Bounded(tuple(secrets)).walk(value, 0)
+
+
+class _Bounded:
+    """One walk over a JSON value with a budget of nodes."""
+
+    __slots__ = ("secrets", "left")
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        self.secrets = secrets
+        self.left = _JSON_NODES
+
+    def walk(self, value: Any, depth: int) -> Any:
+        self.left -= 1
+        if isinstance(value, str):
+            return clip(mask(value, self.secrets), _JSON_TEXT_LIMIT)
+        if isinstance(value, dict):
+            return self._dict(value, depth) if depth < _JSON_DEPTH else {}
+        if isinstance(value, (list, tuple)):
+            if depth >= _JSON_DEPTH:
+                return []
+            return [self.walk(item, depth + 1) for item in value[:_JSON_NODES] if self.left > 0]
+        return value
+
+    def _dict(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            if self.left <= 0:
+                break
+            name = clip(mask(str(key), self.secrets), LIMIT)
+            hidden = isinstance(item, str) and item and _SECRET_NAME.search(name)
+            out[name] = MASK if hidden else self.walk(item, depth + 1)
+        return out
+
+
+class Scrubber:
+    """Finds and hides known secrets in a stream of bytes, also where a read cut them.
+
+    ``contains`` and ``replace`` keep no state; ``feed`` and ``flush`` belong to one stream.
+    """
+
+    __slots__ = ("_needles", "_tail")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._needles = tuple({needle for secret in secrets if worth_hiding(secret) for needle in _forms(secret)})
+        self._tail = b""
+
+    def contains(self, data: bytes) -> bool:
+        return any(needle in data for needle in self._needles)
+
+    def replace(self, data: bytes) -> bytes:
+        for needle in self._needles:
+            if needle in data:
+                data = data.replace(needle, MASK.encode())
+        return data
+
+    def feed(self, data: bytes) -> bytes:
+        """What may leave of the bytes so far; an end that may be the start of a secret waits for the next read."""
+        data = self.replace(self._tail + data) if self._tail else self.replace(data)
+        held = max((_overlap(data, needle) for needle in self._needles), default=0)
+        if not held:
+            self._tail = b""
+            return data
+        self._tail = data[-held:]
+        return data[:-held]
+
+    def flush(self) -> bytes:
+        rest, self._tail = self._tail, b""
+        return rest
+
+
+def _forms(secret: str) -> set[bytes]:
+    """The secret as it may stand in an answer: plain, in a JSON string, in a URL."""
+    plain = secret.encode()
+    return {plain, msgspec.json.encode(secret)[1:-1], plain.replace(b"/", b"\\/"), urllib.parse.quote(secret, safe="").encode()}
+
+
+def _overlap(data: bytes, needle: bytes) -> int:
+    """Length of the longest end of ``data`` that begins ``needle``."""
+    end = data[1 - len(needle):]
+    at = end.find(needle[:1])
+    while at >= 0:
+        if needle.startswith(end[at:]):
+            return len(end) - at
+        at = end.find(needle[:1], at + 1)
+    return 0
