@@ -1,0 +1,53 @@
+"""Which commands are there? One row a verb; its file is imported when the verb is used."""
+import importlib
+from typing import Final
+
+import click
+
+import gateway
+
+# verb -> what the list of commands says about it; `gateway/cli/<verb>.py` holds it as `command`
+COMMANDS: Final[dict[str, str]] = {
+    "serve": "Run the gateway.",
+    "check": "Validate a configuration and name every problem.",
+    "explain": "Show which targets would serve a model now, and why.",
+    "models": "List what can be asked for.",
+    "providers": "List the upstreams, their accounts and models.",
+    "bench": "Load-test a gateway against the built-in upstream.",
+    "doctor": "Check this machine and this configuration for what usually goes wrong.",
+}
+
+
+class Verbs(click.Group):
+    """Commands by name, imported on use: `serve` must not pay for what `models` prints with."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found = importlib.import_module(f"gateway.cli.{cmd_name}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _group() -> click.Group:
+    text = """A self-hosted LLM gateway that answers in whole turns.
+
+    \b
+    gateway serve                          run it; without a configuration it finds your keys, or a demo
+    gateway check --config gateway.toml    say what is wrong with a configuration
+    gateway COMMAND --help                 options and examples of one command
+    """
+    group = Verbs("gateway", help=text, context_settings={"help_option_names": ["-h", "--help"]})
+    return click.version_option(gateway.__version__, prog_name="gateway")(group)
+
+
+def main() -> None:
+    """The console script, and ``python -m gateway``."""
+    _group()(prog_name="gateway")
