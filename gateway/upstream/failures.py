@@ -1,0 +1,79 @@
+"""What do aiohttp's exceptions mean in our words? No URL, no host, no address: these texts reach clients.
+
+``told`` before the answer's headers, ``cut`` inside its body.
+"""
+import errno
+import re
+import ssl
+from typing import Final
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+
+from gateway.core.errors import GatewayError
+
+_BY_ERRNO: Final = {
+    errno.ECONNREFUSED: "connection refused",
+    errno.ECONNRESET: "connection reset",
+    errno.EPIPE: "connection reset",
+    errno.ECONNABORTED: "connection reset",
+    errno.ENETUNREACH: "network unreachable",
+    errno.EHOSTUNREACH: "host unreachable",
+    errno.ETIMEDOUT: "connection timed out",
+    errno.EADDRNOTAVAIL: "no local port is free",
+    errno.EMFILE: "too many open files",
+    errno.ENFILE: "too many open files",
+}
+_ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
+
+
+def told(exc: BaseException, connecting: bool = False) -> GatewayError:
+    """A failure before the answer began."""
+    if isinstance(exc, GatewayError):
+        return exc
+    if isinstance(exc, TimeoutError):
+        return GatewayError("timeout", "connection timed out")
+    if isinstance(exc, aiohttp.ClientHttpProxyError):
+        return GatewayError("transport", f"proxy answered {exc.status}")
+    if isinstance(exc, aiohttp.ClientProxyConnectionError):
+        return GatewayError("transport", "proxy: " + _words(exc.os_error))
+    if isinstance(exc, aiohttp.ClientConnectorDNSError):
+        return GatewayError("transport", "name not resolved")
+    if isinstance(exc, aiohttp.ClientConnectorCertificateError):
+        return GatewayError("transport", "TLS: certificate " + _certificate(exc.certificate_error))
+    if isinstance(exc, (aiohttp.ClientSSLError, ssl.SSLError)):
+        return GatewayError("transport", "TLS: no secure connection could be made")
+    if isinstance(exc, aiohttp.ServerDisconnectedError):
+        return GatewayError("transport", "connection closed before an answer came")
+    if isinstance(exc, LineTooLong):
+        return GatewayError("transport", "the answer's headers are too large")
+    if isinstance(exc, HttpProcessingError):
+        return GatewayError("transport", "the answer is not HTTP")
+    if isinstance(exc, aiohttp.ClientConnectorError):
+        return GatewayError("transport", _words(exc.os_error))
+    if isinstance(exc, OSError):
+        return GatewayError("transport", _words(exc))
+    return GatewayError("transport", "no connection could be made" if connecting else "the connection failed")
+
+
+def cut(exc: BaseException) -> GatewayError:
+    """A failure inside the body: something was said, but not to the end."""
+    reason = exc
+    while not isinstance(reason, OSError) and reason.__cause__ is not None:
+        reason = reason.__cause__
+    reset = isinstance(reason, OSError) or "Connection lost" in str(exc) or "reset" in str(exc)
+    return GatewayError("truncated", "connection reset inside the answer" if reset else "the answer ended before it was complete")
+
+
+def _words(exc: OSError) -> str:
+    if isinstance(exc, ssl.SSLError):
+        return "TLS: no secure connection could be made"
+    number = exc.errno
+    if number is None and (found := _ERRNO.search(str(exc))):
+        number = int(found.group(1))                  # several addresses failed: one exception without a number tells of all
+    return _BY_ERRNO.get(number or 0, "connection failed")
+
+
+def _certificate(exc: Exception) -> str:
+    text = str(getattr(exc, "verify_message", "") or "not accepted")
+    return text.split(",")[0].split(" for ")[0].strip().lower()[:80] or "not accepted"
