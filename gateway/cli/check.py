@@ -1,0 +1,24 @@
+"""``gateway check``: is a configuration good? Every problem at once."""
+from pathlib import Path
+
+import click
+
+from gateway.cli.source import config_option, snapshot_or_exit
+
+
+@click.command(epilog="""\b
+Examples:
+  gateway check
+  gateway check --config /etc/gateway/gateway.toml && systemctl reload gateway""")
+@config_option
+def command(config: Path | None) -> None:
+    """Validate a configuration; nothing is started and no upstream is called.
+
+    Prints every problem as `path: message` and exits with 2, or says what was found and exits with 0.
+    """
+    snapshot = snapshot_or_exit(config)
+    for path, message in snapshot.warnings:
+        click.echo(f"warning: {path}: {message}" if path else f"warning: {message}")
+    n_models = sum(len(provider.models) for provider in snapshot.providers)
+    source = snapshot.source or "no configuration file (found in the environment)"
+    click.echo(f"ok: {source}: {len(snapshot.providers)} providers, {n_models} models, {len(snapshot.keys)} client keys")

@@ -1,0 +1,60 @@
+"""``gateway serve``: run the gateway until it is told to stop."""
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from gateway.cli import loop
+from gateway.cli.source import config_option, refuse, snapshot_or_exit
+from gateway.config.load import load
+from gateway.config.snapshot import Snapshot
+
+
+@click.command(epilog="""\b
+Examples:
+  gateway serve                                  your keys, or a demo without any; http://127.0.0.1:8788
+  gateway serve --config gateway.toml --port 9000
+  GROQ_API_KEY=… gateway serve                   Groq's models at once
+  kill -HUP PID                                  reload the configuration; a bad one is refused""")
+@config_option
+@click.option("--host", metavar="HOST", help="Address to accept on; one that is not loopback needs a client key.")
+@click.option("--port", "-p", type=click.IntRange(0, 65535), metavar="PORT", help="Port; 0 takes a free one.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes; this version has one.")
+def command(config: Path | None, host: str | None, port: int | None, workers: int | None) -> None:
+    """Run the gateway.
+
+    Prints one line with the URL when it accepts. SIGTERM drains: running answers are finished first.
+    A bad configuration is told as `path: message` lines with exit status 2.
+    """
+    from gateway.server.run import serve
+
+    if workers is not None and workers > 1:
+        refuse([("server.workers", "not available in this version; leave it at 1")])
+    snapshot = snapshot_or_exit(config)
+    refuse_open_door(snapshot, host)
+    log_to_stderr(snapshot.log.level)
+    reload: Callable[[], Snapshot] = lambda: load(config, os.environ)  # noqa: E731
+    try:
+        loop.run(serve(snapshot, host=host or "", port=port, on_ready=announce, reload=reload))
+    except OSError as error:
+        where = f"{host or snapshot.server.host}:{snapshot.server.port if port is None else port}"
+        refuse([("server.port", f"cannot accept on {where}: {error.strerror or error}; choose another with --port")])
+
+
+def announce(url: str) -> None:
+    print(f"gateway is ready at {url}", flush=True)
+
+
+def refuse_open_door(snapshot: Snapshot, host: str | None) -> None:
+    """The same rule as the configuration's own ``host``: nobody's keys are offered to a network without a client key."""
+    from gateway.config.check import loopback
+
+    if host and not snapshot.keys and not loopback(host):
+        refuse([("--host", f"{host} is not loopback, and no client key is configured; add one below [[auth.keys]]")])
+
+
+def log_to_stderr(level: str) -> None:
+    logging.basicConfig(stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
