@@ -1,5 +1,8 @@
 """Time, injected: monotonic seconds for durations, wall seconds for what people read."""
+import datetime
+import functools
 import time
+import zoneinfo
 from typing import Protocol
 
 
@@ -16,3 +19,20 @@ class Clock(Protocol):
 class SystemClock:
     now = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
+
+
+def until_midnight(wall: float, pacific: bool = False) -> float:
+    """Seconds to the next midnight, UTC or US/Pacific (Google's quotas: https://ai.google.dev/gemini-api/docs/rate-limits)."""
+    zone = _pacific() if pacific else datetime.UTC
+    local = datetime.datetime.fromtimestamp(wall, zone)
+    day = local.date() + datetime.timedelta(days=1)
+    return datetime.datetime.combine(day, datetime.time(), zone).timestamp() - wall
+
+
+@functools.lru_cache(maxsize=1)
+def _pacific() -> datetime.tzinfo:
+    """A machine without a time zone database gets standard time: at worst an hour late."""
+    try:
+        return zoneinfo.ZoneInfo("America/Los_Angeles")
+    except zoneinfo.ZoneInfoNotFoundError:
+        return datetime.timezone(datetime.timedelta(hours=-8))

@@ -1,0 +1,109 @@
+"""What may this caller use, and does a web page stand behind it? Pure checks that refuse before anything is spent."""
+import ipaddress
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, Protocol, Self, TypeVar
+from urllib.parse import urlsplit
+
+from gateway.core.errors import GatewayError
+from gateway.policy.keys import Principal
+from gateway.providers.registry import Model
+
+_BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+# Forms in which a name was understood that the operator chose himself: allowing the name allows what he put behind it. A family
+# name (claude-…) is no such choice, since anything may stand in for it.
+_CHOSEN: Final = frozenset({"alias", "virtual", "combo"})
+
+
+class Named(Protocol):
+    """A target, as far as an allow-list cares."""
+    label: str
+    model: Model
+
+
+class Resolved(Protocol):
+    """A resolution, as far as an allow-list cares."""
+
+    @property
+    def requested(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def targets(self) -> Sequence[Named]: ...
+    def only(self, targets: Sequence[Named], /) -> Self: ...
+
+
+R = TypeVar("R", bound=Resolved)
+
+
+def restrict(principal: Principal, resolution: R) -> R:
+    """The resolution with the targets that this key may use. Raises forbidden when none is left."""
+    if not principal.patterns:
+        return resolution
+    allows = principal.allows
+    if resolution.kind in _CHOSEN and allows(resolution.requested):
+        return resolution
+    kept = [target for target in resolution.targets if allows(target.label) or allows(target.model.id)]
+    if not kept:
+        raise GatewayError("forbidden", f"This client key may not use the model {resolution.requested[:200]!r}.", param="model",
+                           code="model_not_allowed")
+    return resolution if len(kept) == len(resolution.targets) else resolution.only(kept)
+
+
+def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Sequence[str] = ()) -> GatewayError | None:
+    """Open mode only: a web page must not spend the user's keys (contract 4). ``origins``: server.cors_allow_origins.
+
+    A page cannot send JSON to another origin without asking first (CORS), cannot forge Origin or Sec-Fetch-Site, and reaches us
+    by a name of its own only when that name was rebound to loopback: each is checked by itself.
+    """
+    host = headers.get("host")
+    if host is not None and not is_loopback(host):
+        return GatewayError("forbidden", "Without client keys only requests to a loopback host are served; configure "
+                            "[[auth.keys]] to use another name.", code="host_not_allowed")
+    origin = headers.get("origin")
+    if origin is not None and not _trusted(origin, origins):
+        return GatewayError("forbidden", "Requests of web pages from other origins are refused; allow the origin in "
+                            "server.cors_allow_origins or configure [[auth.keys]].", code="origin_not_allowed")
+    if origin is None or not _listed(origin, origins):
+        site = headers.get("sec-fetch-site")
+        if site is not None and site.strip().lower() == "cross-site":
+            return GatewayError("forbidden", "Cross-site requests of web pages are refused without client keys.",
+                                code="origin_not_allowed")
+    if method not in _BODILESS and not _is_json(headers.get("content-type", "")):
+        return GatewayError("unsupported_media_type", "Send the body with 'Content-Type: application/json'.",
+                            param="content-type")
+    return None
+
+
+@lru_cache(maxsize=256)
+def is_loopback(host: str) -> bool:
+    """Does a Host header name this machine? Port and brackets are optional."""
+    try:
+        name = urlsplit(f"//{host.strip()}").hostname or ""
+    except ValueError:
+        return False
+    name = name.rstrip(".")
+    if name in _LOOPBACK or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _trusted(origin: str, origins: Sequence[str]) -> bool:
+    """Allowed by the operator, or a page served from this very machine (another local application)."""
+    if _listed(origin, origins):
+        return True
+    _, slashes, host = origin.partition("://")
+    return bool(slashes) and is_loopback(host)
+
+
+def _listed(origin: str, origins: Sequence[str]) -> bool:
+    return "*" in origins or origin in origins
+
+
+def _is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

@@ -1,0 +1,173 @@
+"""How much may a key use, ours or a provider's? Peek all limits, then take all: a refusal charges nothing.
+
+A request reserves its estimate before it runs and settles the difference when it is over; concurrency is given back with it.
+One synchronous step each, clock passed in; the map of keys is bounded.
+"""
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any, Final
+
+from gateway.core.bounded import LruMap
+from gateway.core.errors import GatewayError
+from gateway.policy.keys import Principal
+from gateway.policy.meters import DAY_S, NEVER, Gcra, Meter, Window
+from gateway.providers.registry import Ceiling
+
+MAX_KEYS: Final = 10_000
+CONCURRENCY_RETRY_S: Final = 1.0              # nobody knows when a running request ends
+
+_UNLIMITED: Final = Ceiling()
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+_Shape = tuple[int, int, int, int, int]      # rpm, tpm, rpd, tpd, concurrency
+
+
+class Account:
+    """The meters of one key."""
+
+    __slots__ = ("concurrency", "requests", "running", "shape", "tokens")
+
+    def __init__(self, shape: _Shape, before: "Account | None" = None) -> None:
+        """``before``: the same key under limits that were since changed; what runs, runs on, and equal limits keep their state."""
+        rpm, tpm, rpd, tpd, self.concurrency = self.shape = shape
+        self.running: list[int] = before.running if before else [0]     # shared: its requests may outlive a change
+        self.requests: tuple[Meter, ...] = _meters(rpm, rpd, before.requests if before else ())
+        self.tokens: tuple[Meter, ...] = _meters(tpm, tpd, before.tokens if before else ())
+
+    def refusal(self, tokens: int, now: float) -> tuple[str, float] | None:
+        """(limit, seconds to wait) of the limit that takes longest, None when everything fits."""
+        worst: tuple[str, float] | None = None
+        if self.concurrency and self.running[0] >= self.concurrency:
+            worst = (f"{self.concurrency} requests at once", CONCURRENCY_RETRY_S)
+        for meters, cost, unit in ((self.requests, 1, "requests"), (self.tokens, tokens, "tokens")):
+            for meter in meters:
+                wait_s = meter.wait(cost, now)
+                if wait_s and (worst is None or wait_s > worst[1]):
+                    worst = (f"{meter.limit} {unit} a {'day' if type(meter) is Window else 'minute'}", wait_s)
+        return worst
+
+    def take(self, tokens: int, now: float) -> "Reservation":
+        for meter in self.requests:
+            meter.take(1, now)
+        for meter in self.tokens:
+            meter.take(tokens, now)
+        self.running[0] += 1
+        return Reservation(self, tokens, now)
+
+    def headers(self, now: float) -> dict[str, str]:
+        """x-ratelimit-* of the minute's limits, in OpenAI's words."""
+        found: dict[str, str] = {}
+        for meters, unit in ((self.requests, "requests"), (self.tokens, "tokens")):
+            for meter in meters[:1]:
+                found[f"x-ratelimit-limit-{unit}"] = str(meter.limit)
+                found[f"x-ratelimit-remaining-{unit}"] = str(meter.remaining(now))
+                found[f"x-ratelimit-reset-{unit}"] = _duration(meter.reset(now))
+        return found
+
+
+class Reservation:
+    """What one request holds. ``settle`` (or ``release``) ends it; doing so again does nothing."""
+
+    __slots__ = ("_account", "_running", "_taken_at", "tokens")
+
+    def __init__(self, account: Account | None, tokens: int = 0, taken_at: float = 0.0) -> None:
+        self._account = account
+        self._running = account.running if account is not None else None
+        self._taken_at = taken_at
+        self.tokens = tokens
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The key's x-ratelimit headers as they were when the request was admitted."""
+        return self._account.headers(self._taken_at) if self._account is not None else _NO_HEADERS
+
+    def settle(self, used: int, now: float) -> None:
+        """The request is over and used so many tokens: correct the estimate and give the place back."""
+        account, running = self._account, self._running
+        if account is None or running is None:
+            return
+        for meter in account.tokens:
+            meter.adjust(used - self.tokens, now)
+        running[0] -= 1
+        self._account = self._running = None
+
+    def release(self, now: float) -> None:
+        """The request is over and what it used is not known: the estimate stands."""
+        self.settle(self.tokens, now)
+
+
+_FREE: Final = Reservation(None)
+
+
+class Limits:
+    """The meters of all keys; lives on when the configuration is reloaded."""
+
+    __slots__ = ("_accounts",)
+
+    def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        self._accounts: LruMap[Hashable, Account] = LruMap(max_keys)
+
+    def take(self, principal: Principal, tokens: int, now: float) -> Reservation:
+        """Admit a request of a client key. Raises limited (429) with the exact wait."""
+        if not principal.limited:
+            return _FREE
+        account = self._account(principal.name, (principal.rpm, principal.tpm, 0, 0, principal.concurrency))
+        refused = account.refusal(tokens, now)
+        if refused is not None:
+            raise _limited("This client key is limited to", refused, tokens)
+        return account.take(tokens, now)
+
+    def take_account(self, key: Hashable, ceiling: Ceiling, tokens: int, now: float) -> Reservation:
+        """Admit an attempt at a provider's account (``Candidate.account_key``). Raises limited: try another candidate."""
+        if ceiling == _UNLIMITED:
+            return _FREE
+        shape = (ceiling.rpm, ceiling.tpm, ceiling.rpd, ceiling.tpd, ceiling.concurrency)
+        account = self._account(key, shape)
+        refused = account.refusal(tokens, now)
+        if refused is not None:
+            raise _limited("This provider key is limited to", refused, tokens)
+        return account.take(tokens, now)
+
+    def headers(self, principal: Principal, now: float) -> Mapping[str, str]:
+        """The key's x-ratelimit headers now (for a refusal)."""
+        account = self._accounts.get(principal.name) if principal.limited else None
+        return account.headers(now) if account is not None else _NO_HEADERS
+
+    def snapshot(self, now: float) -> list[dict[str, Any]]:
+        """Every key with limits and what is left, as data."""
+        return [{"key": key if isinstance(key, str) else list(key) if isinstance(key, tuple) else str(key),
+                 "running": account.running[0], **account.headers(now)} for key, account in self._accounts.items()]
+
+    def _account(self, key: Hashable, shape: _Shape) -> Account:
+        account = self._accounts.get(key)
+        if account is None or account.shape != shape:
+            account = Account(shape, account)
+            self._accounts.put(key, account)
+        return account
+
+
+def _meters(per_minute: int, per_day: int, before: tuple[Meter, ...]) -> tuple[Meter, ...]:
+    kept = {(type(meter), meter.limit): meter for meter in before}
+    wanted: list[Meter] = []
+    for limit, kind in ((per_minute, Gcra), (per_day, Window)):
+        if limit:
+            wanted.append(kept.get((kind, limit)) or kind(limit))
+    return tuple(wanted)
+
+
+def _limited(whose: str, refused: tuple[str, float], tokens: int) -> GatewayError:
+    limit, wait_s = refused
+    if wait_s == NEVER:
+        return GatewayError("limited", f"{whose} {limit}; this request needs about {tokens} and never fits.")
+    return GatewayError("limited", f"{whose} {limit}; the next fits in {_duration(wait_s)}.", retry_after_s=min(wait_s, DAY_S))
+
+
+def _duration(left_s: float) -> str:
+    """OpenAI's way to write a wait: 120ms, 8.64s, 6m0s, 1h30m0s; rounded up, since a client takes it at its word."""
+    ms = math.ceil(left_s * 1000 - 1e-6)
+    if ms < 1000:
+        return f"{ms}ms" if ms else "0s"
+    whole_s = ms / 1000
+    minutes, rest_s = divmod(whole_s, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    head = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "")
+    return f"{head}{rest_s:.3f}".rstrip("0").rstrip(".") + "s"

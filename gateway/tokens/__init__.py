@@ -1,0 +1,1 @@
+"""How many tokens is this? Estimates that cost nothing, for limits and routing."""
