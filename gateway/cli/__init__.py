@@ -36,7 +36,8 @@ class Verbs(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _group() -> click.Group:
+def root() -> click.Group:
+    """All commands below one name."""
     text = """A self-hosted LLM gateway that answers in whole turns.
 
     \b
@@ -50,4 +51,4 @@ def _group() -> click.Group:
 
 def main() -> None:
     """The console script, and ``python -m gateway``."""
-    _group()(prog_name="gateway")
+    root()(prog_name="gateway")

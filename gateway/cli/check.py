@@ -20,5 +20,11 @@ def command(config: Path | None) -> None:
     for path, message in snapshot.warnings:
         click.echo(f"warning: {path}: {message}" if path else f"warning: {message}")
     n_models = sum(len(provider.models) for provider in snapshot.providers)
+    listed = ", ".join((counted(len(snapshot.providers), "provider"), counted(n_models, "model"),
+                        counted(len(snapshot.keys), "client key")))
     source = snapshot.source or "no configuration file (found in the environment)"
-    click.echo(f"ok: {source}: {len(snapshot.providers)} providers, {n_models} models, {len(snapshot.keys)} client keys")
+    click.echo(f"ok: {source}: {listed}")
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
