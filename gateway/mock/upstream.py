@@ -5,6 +5,7 @@
 """
 import asyncio
 import socket
+import ssl
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -51,13 +52,14 @@ Answering = Script | Sequence[Script] | Callable[[Asked], Script]
 class Upstream:
     """``answer``: one script for all requests, one for each in turn (the last one stays), or a function of the request."""
 
-    def __init__(self, answer: Answering, *, host: str = "127.0.0.1", port: int = 0, prefix: str = "/v1") -> None:
+    def __init__(self, answer: Answering, *, host: str = "127.0.0.1", port: int = 0, prefix: str = "/v1",
+                 tls: ssl.SSLContext | None = None) -> None:
         self.answer = answer
         self.requests: list[Asked] = []
         self.connections = 0                     # ever made
         self._live: set[_Connection] = set()
         self._changed = asyncio.Event()
-        self._host, self._port, self._prefix = host, port, prefix
+        self._host, self._port, self._prefix, self._tls = host, port, prefix, tls
         self._server: asyncio.Server | None = None
 
     @property
@@ -75,7 +77,7 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        return f"http://{self._host}:{self._port}{self._prefix}"
+        return f"http{'s' if self._tls else ''}://{self._host}:{self._port}{self._prefix}"
 
     async def until(self, test: Callable[[], bool], timeout_s: float = 5.0) -> None:
         """Wait until ``test`` holds; looked at again whenever a connection or an answer begins or ends."""
@@ -104,7 +106,7 @@ class Upstream:
 
     async def start(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self, self._live), self._host, self._port)
+        self._server = await loop.create_server(lambda: _Connection(self, self._live), self._host, self._port, ssl=self._tls)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 

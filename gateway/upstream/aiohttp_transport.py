@@ -84,6 +84,10 @@ class AiohttpReply:
         if names:
             self._layers, self._ready = Layers(names), deque()
 
+    @property
+    def complete(self) -> bool:
+        return self._conn is None
+
     async def chunk(self) -> bytes:
         if self._layers is None:
             return await self._raw()

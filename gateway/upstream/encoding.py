@@ -109,6 +109,19 @@ def _plain(first: bytes) -> bool:
     return not first.translate(None, _TEXT)
 
 
+def _short(coding: str, data: bytes) -> bytes | None:
+    """A body too short to sniff that looks like text, and yet is a compressed one (empty brotli is ``;``)."""
+    if not data or not _plain(data):
+        return None
+    for opener in [_Brotli()] if coding == "br" else [_Zlib(-15)] if coding == "deflate" else []:
+        try:
+            out = opener.step(data)
+        except Exception:                                         # no common base; it is text, then
+            return None
+        return out if opener.done else None
+    return None
+
+
 CODINGS: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
 
@@ -146,6 +159,10 @@ class Decoded:
         """The body is over. Raises GatewayError("truncated") when the coding was not."""
         if self._sniffing:
             data, self._first = self._first, b""
+            if (whole := _short(self._coding, data)) is not None:
+                self._sniffing = False
+                yield whole
+                return
             self._begin(data)
             yield from self._open(data)
         opener = self._opener

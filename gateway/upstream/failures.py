@@ -40,7 +40,7 @@ def told(exc: BaseException, connecting: bool = False) -> GatewayError:
     if isinstance(exc, aiohttp.ClientConnectorDNSError):
         return GatewayError("transport", "name not resolved")
     if isinstance(exc, aiohttp.ClientConnectorCertificateError):
-        return GatewayError("transport", "TLS: certificate " + _certificate(exc.certificate_error))
+        return GatewayError("transport", f"TLS: certificate not accepted{_certificate(exc.certificate_error)}")
     if isinstance(exc, (aiohttp.ClientSSLError, ssl.SSLError)):
         return GatewayError("transport", "TLS: no secure connection could be made")
     if isinstance(exc, aiohttp.ServerDisconnectedError):
@@ -75,5 +75,6 @@ def _words(exc: OSError) -> str:
 
 
 def _certificate(exc: Exception) -> str:
-    text = str(getattr(exc, "verify_message", "") or "not accepted")
-    return text.split(",")[0].split(" for ")[0].strip().lower()[:80] or "not accepted"
+    # "Hostname mismatch, certificate is not valid for 'x'": the part before the comma is enough
+    text = str(getattr(exc, "verify_message", "") or "").split(",")[0].split(" for ")[0].strip().lower()
+    return f" ({text[:80]})" if text else ""

@@ -33,6 +33,7 @@ _CLOSED: Final = tuple(map(ip_network, (
     "64:ff9b:1::/48",                         # local NAT64, RFC 8215
     "2001::/32",                              # Teredo, RFC 4380: embeds addresses of both ends
     "168.63.129.16/32",                       # Azure's host agent is a public number
+    "192.0.0.0/24",                           # RFC 6890; Oracle's metadata; is_global says yes to parts of it before 3.12
     "192.88.99.0/24",                         # 6to4 relays, RFC 7526
 )))
 _NUMERIC: Final = frozenset("0123456789abcdefx.")

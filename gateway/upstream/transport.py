@@ -24,6 +24,11 @@ class Reply(Protocol):
     status: int
     headers: Mapping[str, str]                   # case-insensitive
 
+    @property
+    def complete(self) -> bool:
+        """Has the end been received, so that nothing can follow and the connection is free?"""
+        ...
+
     async def chunk(self) -> bytes:
         """The next read, decoded (gzip, br, zstd); b"" at the clean end. Raises GatewayError("transport"|"truncated")."""
         ...
