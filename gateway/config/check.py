@@ -1,0 +1,161 @@
+"""What do the fields of a configuration mean together, and what is wrong with that? Rules that cross tables, and warnings."""
+import datetime
+import hashlib
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from gateway.config.problems import Problems
+from gateway.config.problems import render as render
+from gateway.config.schema import Config, Key
+from gateway.policy.keys import ClientKey
+from gateway.providers.registry import Provider
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_VIRTUAL: Final = ("auto", "fusion", "combo")          # names that mean something else (contract 3)
+
+
+def loopback(host: str) -> bool:
+    """Can only this machine reach a socket that listens there?"""
+    host = host.strip().strip("[]").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def server(config: Config, problems: Problems) -> None:
+    table = config.server
+    if not table.host.strip():
+        problems.add("server.host", 'is empty; write "127.0.0.1", or "0.0.0.0" for all addresses')
+    elif not loopback(table.host) and not config.auth.keys and not problems.has("auth"):
+        problems.add("server.host", f"{table.host} is not loopback, and no client key is configured: anybody could spend your "
+                     'keys; add one below [[auth.keys]], or write host = "127.0.0.1"')
+    for index, origin in enumerate(table.cors_allow_origins):
+        if origin != "*" and not _origin(origin):
+            problems.add(f"server.cors_allow_origins[{index}]", 'must be "*" or an origin such as "https://app.example"')
+    if bool(table.tls_cert) != bool(table.tls_key):
+        missing = "tls_key" if table.tls_cert else "tls_cert"
+        problems.add(f"server.{missing}", "is missing; HTTPS needs tls_cert and tls_key")
+    for name in ("tls_cert", "tls_key"):
+        file = getattr(table, name)
+        if file and not (Path(file).is_file() and os.access(file, os.R_OK)):
+            problems.add(f"server.{name}", f"cannot read {file}")
+    if len(table.unix.encode()) > 100:
+        problems.add("server.unix", "must be at most 100 bytes long")
+
+
+def _origin(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.netloc) and not parts.path and not parts.query
+    except ValueError:
+        return False
+
+
+def client_keys(config: Config, problems: Problems, now: float) -> tuple[ClientKey, ...]:
+    """[[auth.keys]], compiled."""
+    found: list[ClientKey] = []
+    names: dict[str, str] = {}
+    digests: dict[str, str] = {}
+    for index, key in enumerate(config.auth.keys):
+        path = f"auth.keys[{index}]"
+        if key.name in names:
+            problems.add(f"{path}.name", f"{key.name!r} is the name of {names[key.name]} already")
+        digest = _digest(key, path, problems)
+        if digest and digest in digests:
+            problems.add(f"{path}.{'sha256' if key.sha256 else 'key'}", f"is the key of {digests[digest]} already")
+        names.setdefault(key.name, path)
+        digests.setdefault(digest, path)
+        expires_at = _expiry(key, path, problems)
+        if expires_at and expires_at <= now:
+            problems.warn(f"{path}.expires", f"the key {key.name!r} has expired")
+        if not key.models:
+            problems.add(f"{path}.models", 'is empty, so the key could do nothing; leave it out or write ["*"]')
+        for place, pattern in enumerate(key.models):
+            if not pattern.strip():
+                problems.add(f"{path}.models[{place}]", 'is empty; write a pattern such as "gpt-*"')
+        found.append(ClientKey(name=key.name, sha256=digest, models=key.models, rpm=key.rpm, tpm=key.tpm,
+                               concurrency=key.concurrency, expires_at=expires_at))
+    return tuple(found)
+
+
+def _digest(key: Key, path: str, problems: Problems) -> str:
+    text = key.key.reveal()
+    if text and key.sha256:
+        problems.add(f"{path}.sha256", "stands beside key; write one of the two")
+    if key.sha256:
+        if not _SHA256.fullmatch(key.sha256):
+            problems.add(f"{path}.sha256", "must be 64 hexadecimal digits")
+            return ""
+        return key.sha256.lower()
+    if not text.strip():
+        problems.add(f"{path}.key", "is missing or empty; write key or sha256")
+        return ""
+    if text != text.strip():
+        problems.add(f"{path}.key", "must not begin or end with a space")
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _expiry(key: Key, path: str, problems: Problems) -> float:
+    if not key.expires:
+        return 0.0
+    try:
+        moment = datetime.datetime.fromisoformat(key.expires.strip().replace("Z", "+00:00"))
+    except ValueError:
+        problems.add(f"{path}.expires", f'{key.expires[:40]!r} is no ISO date; write "2027-01-31" or "2027-01-31T18:00:00Z"')
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def upstreams(providers: tuple[Provider, ...], paths: Mapping[int, str], problems: Problems) -> None:
+    """Ids must be unique; names that mean two things are warned about. ``paths``: order of a provider -> its path."""
+    seen: dict[str, str] = {}
+    for provider in providers:
+        path = paths[provider.order]
+        if provider.id and provider.id in seen:
+            problems.add(f"{path}.id", f"{provider.id!r} is the id of {seen[provider.id]} already")
+        seen.setdefault(provider.id, path)
+        if provider.id in _VIRTUAL:
+            problems.warn(f"{path}.id", f"{provider.id!r} also means a virtual model; its models are {provider.id}/MODEL first")
+    _clashes(providers, paths, problems)
+
+
+def _clashes(providers: tuple[Provider, ...], paths: Mapping[int, str], problems: Problems) -> None:
+    models = {id: provider for provider in reversed(providers) for id in provider.models}
+    pairs = {f"{provider.id}/{id}" for provider in providers for id in provider.models}
+    aliases: dict[str, str] = {}
+    for provider in providers:
+        for index, (id, model) in enumerate(provider.models.items()):
+            path = f"{paths[provider.order]}.models[{index}]"
+            if id in pairs:
+                problems.warn(path, f"{id!r} is also PROVIDER/MODEL of another provider, which wins")
+            elif id.partition(":")[0] in _VIRTUAL or id.partition("/")[0] in _VIRTUAL:
+                problems.warn(path, f"{id!r} hides the virtual model of that name; {provider.id}/{id} always means this one")
+            for alias in model.aliases:
+                if alias in models:
+                    problems.warn(path, f"the alias {alias!r} is a model of {models[alias].id}, which wins")
+                elif aliases.setdefault(alias, id) != id:
+                    problems.warn(path, f"the alias {alias!r} already means {aliases[alias]!r}, which wins")
+
+
+def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -> tuple[str, ...]:
+    """Every value that must never be shown."""
+    found: dict[str, None] = dict.fromkeys(key.key.reveal() for key in config.auth.keys)
+    for provider in providers:
+        found |= dict.fromkeys(provider.keys)
+        if provider.proxy and (password := urlsplit(provider.proxy).password):
+            found[password] = None
+        for name, value in provider.headers.items():
+            if re.search(r"auth|key|token|secret|password|cookie", name, re.I):
+                found[value.rpartition(" ")[2]] = None
+    found |= dict.fromkeys(loose)
+    return tuple(secret for secret in found if secret)
+
+

@@ -1,0 +1,244 @@
+"""What may stand in gateway.toml? One struct per table, one documented field per key, with its default (contract 2).
+
+Everything is known here, also what this version does not enforce yet (``available.NOT_YET`` says so). Types say what one
+value may be; what fields mean together is ``check``'s business. ``reference.reference()`` makes the documentation from it.
+"""
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from gateway.core.secret import Secret
+from gateway.providers.registry import Kind
+
+Count = Annotated[int, Meta(ge=0)]
+Size = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0, le=86_400)]
+Dollars = Annotated[float, Meta(ge=0)]
+Strategy = Literal["priority", "weighted", "round-robin", "context-relay", "fill-first", "p2c", "random", "least-used",
+                   "cost-optimized", "reset-aware", "reset-window", "headroom", "strict-random", "auto", "lkgp",
+                   "context-optimized", "cache-optimized"]
+Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse", "cohere", "ollama"]
+Auth = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none", "oauth", "sigv4", "gcp"]
+
+
+def doc(text: str) -> Meta:
+    """The documentation of one key."""
+    return Meta(description=text)
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all tables."""
+
+
+class Server(Table, frozen=True):
+    """Where the gateway listens, and what it takes in."""
+    host: Annotated[str, doc("Address to listen on. Off loopback, client keys are required.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535), doc("Port to listen on; 0 takes any free one.")] = 8788
+    workers: Annotated[int, Meta(ge=1, le=256), doc("Processes that share the port.")] = 1
+    max_body_bytes: Annotated[int, Meta(ge=1_024), doc("Largest request body, after decoding.")] = 26_214_400
+    cors_allow_origins: Annotated[tuple[str, ...], doc('Origins whose pages may call: `["*"]`, or `["https://app.example"]`.')] = ()
+    drain_s: Annotated[Seconds, doc("How long running requests may take to end after SIGTERM.")] = 120
+    trust_proxy: Annotated[bool, doc("Believe X-Forwarded-For and X-Forwarded-Proto of the peer.")] = False
+    tls_cert: Annotated[str, doc("PEM file with the certificate chain; with tls_key: HTTPS.")] = ""
+    tls_key: Annotated[str, doc("PEM file with the private key.")] = ""
+    unix: Annotated[str, doc("Path of a UNIX socket to listen on as well.")] = ""
+
+
+class Key(Table, frozen=True):
+    """One client key. Without any, the gateway is open, on loopback only."""
+    name: Annotated[str, Meta(min_length=1, max_length=100), doc("Name of the client, for limits and records.")]
+    key: Annotated[Secret, doc("The key itself; or give sha256.")] = Secret("")
+    sha256: Annotated[str, doc("Hexadecimal SHA-256 of the key, so that the file holds no secret.")] = ""
+    models: Annotated[tuple[str, ...], doc('Patterns of the models that it may use, such as `["gpt-*", "groq/*"]`.')] = ("*",)
+    rpm: Annotated[Count, doc("Requests per minute; 0 = no limit.")] = 0
+    tpm: Annotated[Count, doc("Tokens per minute; 0 = no limit.")] = 0
+    concurrency: Annotated[Count, doc("Requests at a time; 0 = no limit.")] = 0
+    budget_usd_day: Annotated[Dollars, doc("US dollars per day; 0 = no limit.")] = 0.0
+    budget_usd_month: Annotated[Dollars, doc("US dollars per month; 0 = no limit.")] = 0.0
+    expires: Annotated[str, doc("ISO date or time from which the key is refused; a date means 00:00 UTC of that day.")] = ""
+
+
+class AuthTable(Table, frozen=True):
+    """Who may call."""
+    keys: Annotated[tuple[Key, ...], doc("Client keys.")] = ()
+
+
+class Store(Table, frozen=True):
+    """Where records are kept."""
+    url: Annotated[str, doc("`sqlite:FILE` below the state directory, `memory:` or `postgresql://…`.")] = "sqlite:gateway.db"
+
+
+class State(Table, frozen=True):
+    """Where nodes share cooldowns, limits and caches."""
+    url: Annotated[Secret, doc("`memory:`, or `redis://…` / `valkey://…`.")] = Secret("memory:")
+
+
+class PriceTable(Table, frozen=True):
+    """US dollars per million tokens."""
+    input: Annotated[Dollars, doc("Input tokens.")] = 0.0
+    output: Annotated[Dollars, doc("Output tokens.")] = 0.0
+    cached: Annotated[Dollars | None, doc("Input tokens from the provider's cache; default: as input.")] = None
+
+
+class ModelTable(Table, frozen=True):
+    """One model of a provider. What is left out comes from the catalogue, or is unknown."""
+    id: Annotated[str, Meta(min_length=1, max_length=200), doc("The provider's own name of the model.")]
+    kind: Annotated[Kind | None, doc("What it does; default chat.")] = None
+    context: Annotated[Size | None, doc("Context window in tokens.")] = None
+    max_output: Annotated[Size | None, doc("Longest answer in tokens.")] = None
+    tools: Annotated[bool | None, doc("It can call tools.")] = None
+    vision: Annotated[bool | None, doc("It reads images.")] = None
+    reasoning: Annotated[bool | None, doc("It thinks before it answers.")] = None
+    completions: Annotated[bool | None, doc("The provider serves it on /completions as well.")] = None
+    dimensions: Annotated[Size | None, doc("Length of its embeddings.")] = None
+    price: Annotated[PriceTable | None, doc("Price per million tokens.")] = None
+    aliases: Annotated[tuple[str, ...], doc("Other names under which clients may ask for it.")] = ()
+
+
+class LimitsTable(Table, frozen=True):
+    """What one account of a provider may be asked; 0 = no limit."""
+    rpm: Annotated[Count, doc("Requests per minute.")] = 0
+    rpd: Annotated[Count, doc("Requests per day.")] = 0
+    tpm: Annotated[Count, doc("Tokens per minute.")] = 0
+    tpd: Annotated[Count, doc("Tokens per day.")] = 0
+    concurrency: Annotated[Count, doc("Requests at a time.")] = 0
+
+
+class ProviderTimeouts(Table, frozen=True):
+    """Overrides of [timeouts] for one provider, in seconds; 0 = none."""
+    connect_s: Annotated[Seconds | None, doc("To an open connection.")] = None
+    first_byte_s: Annotated[Seconds | None, doc("To the status line.")] = None
+    first_token_s: Annotated[Seconds | None, doc("From the request to the first content or reasoning token.")] = None
+    idle_s: Annotated[Seconds | None, doc("Between bytes of the upstream.")] = None
+    total_s: Annotated[Seconds | None, doc("Whole call that is not streamed.")] = None
+
+
+class ProviderTable(Table, frozen=True):
+    """One upstream."""
+    id: Annotated[str, doc("Its name in `provider/model`; default: the preset.")] = ""
+    preset: Annotated[str, doc("Catalogue entry to start from.")] = ""
+    wire: Annotated[Wire | None, doc("The API language that it speaks; default openai-chat, or the preset's.")] = None
+    base_url: Annotated[str, doc("Address with the version segment; the path of the operation is appended.")] = ""
+    api_keys: Annotated[tuple[Secret, ...], doc("Keys; each is one account: rotated, cooled and counted alone.")] = ()
+    auth: Annotated[Auth | None, doc("How the key travels; default by wire.")] = None
+    vars: Annotated[dict[str, str], doc("Values for addresses with placeholders: region, project, deployment.")] = {}
+    credentials: Annotated[Any, doc("Credentials for sigv4, gcp and oauth.")] = ""
+    oauth: Annotated[dict[str, Any], doc("token_url, client_id, client_secret, refresh_token.")] = {}
+    models: Annotated[tuple[ModelTable, ...], doc("Its models: names, or tables with what is known of them.")] = ()
+    headers: Annotated[dict[str, str], doc("Headers that are sent with every request.")] = {}
+    proxy: Annotated[Secret, doc("`http(s)://` or `socks5://` proxy for this provider.")] = Secret("")
+    quirks: Annotated[tuple[str, ...], doc("Named oddities of this upstream, besides those of the preset.")] = ()
+    limits: Annotated[LimitsTable, doc("What one account may be asked.")] = LimitsTable()
+    timeouts: Annotated[ProviderTimeouts, doc("Overrides of [timeouts].")] = ProviderTimeouts()
+
+
+class Routing(Table, frozen=True):
+    """Who is tried, how often and for how long."""
+    strategy: Annotated[Strategy, doc("Order of targets for `auto` and for models with several providers.")] = "priority"
+    max_attempts: Annotated[int, Meta(ge=1, le=100), doc("Attempts per request.")] = 20
+    budget_s: Annotated[Seconds, doc("Time for all attempts; the first two are exempt; 0 = no limit.")] = 45
+    sticky_ttl_s: Annotated[Seconds, doc("How long a session keeps its target.")] = 1_800
+    transient_cooldown_s: Annotated[Seconds, doc("Rest after 5xx, timeout, transport failure and 429 without a stated time.")] = 90
+    handoff: Annotated[Literal["off", "on-switch"], doc("Summarise the session when its model changes.")] = "off"
+    hedge: Annotated[Literal["off", "deadline", "race"], doc("`deadline`: the budget also ends a silent attempt.")] = "off"
+    rpm_default: Annotated[Count, doc("Requests per minute of an account whose provider sets no rpm; 0 = no limit.")] = 0
+
+
+class Stream(Table, frozen=True):
+    """What may leave, and when."""
+    tool_calls: Annotated[Literal["whole", "live"], doc("`whole`: complete and failover-safe; `live`: as they come.")] = "whole"
+    reasoning: Annotated[Literal["hold", "live"], doc("`hold`: until the commit point; `live`: reasoning commits.")] = "hold"
+    hold_max_s: Annotated[Seconds, doc("Silence before the commit point that is bearable.")] = 30
+    hold_max_bytes: Annotated[int, Meta(ge=1_024), doc("What may be held for one turn; above it, it commits.")] = 4_194_304
+    max_frame_bytes: Annotated[int, Meta(ge=1_024), doc("Largest frame of an upstream's stream.")] = 33_554_432
+    model_echo: Annotated[Literal["routed", "requested", "upstream"], doc("The model name that clients see.")] = "routed"
+    rescue: Annotated[bool, doc("Turn tool calls that a model wrote as text into calls.")] = True
+    rescue_scan: Annotated[Count, doc("Characters that may be held to recognise one.")] = 256
+    resume: Annotated[Literal["off", "continue"], doc("After the commit point, another target continues the text.")] = "off"
+    done_after_error: Annotated[bool, doc("`[DONE]` after an error frame on chat surfaces.")] = True
+    usage: Annotated[Literal["asked", "always"], doc("Usage chunk on chat: when the client asks, or always.")] = "asked"
+
+
+class Timeouts(Table, frozen=True):
+    """Seconds; 0 = none."""
+    connect_s: Annotated[Seconds, doc("To an open connection.")] = 10
+    first_byte_s: Annotated[Seconds, doc("To the status line.")] = 60
+    first_token_s: Annotated[Seconds, doc("From the request to the first content or reasoning token.")] = 90
+    idle_s: Annotated[Seconds, doc("Between bytes of the upstream; comments and pings count as life.")] = 90
+    total_s: Annotated[Seconds, doc("Whole call that is not streamed.")] = 600
+    keepalive_s: Annotated[Seconds, doc("Silence towards the client after the commit point; then a keep-alive.")] = 15
+    early_keepalive_s: Annotated[Seconds, doc("Above 0: send 200 and keep-alives after this long without a commit.")] = 0
+
+
+class Cache(Table, frozen=True):
+    """Whole answers, replayed."""
+    enabled: Annotated[bool, doc("Keep and replay answers.")] = False
+    ttl_s: Annotated[Seconds, doc("How long an answer is kept.")] = 3_600
+    max_entries: Annotated[Count, doc("How many are kept.")] = 1_000
+    max_temperature: Annotated[float, Meta(ge=0, le=2), doc("Requests above it are not cached.")] = 1.0
+
+
+class Compression(Table, frozen=True):
+    """Making prompts smaller."""
+    mode: Annotated[Literal["off", "lossless", "standard", "aggressive"], doc("How far it goes.")] = "off"
+
+
+class Fusion(Table, frozen=True):
+    """Panel and judge."""
+    k: Annotated[int, Meta(ge=1), doc("Members of a panel.")] = 4
+    max_k: Annotated[int, Meta(ge=1), doc("Most members that a request may ask for.")] = 8
+    judge: Annotated[str, doc("Model that judges; default: the best that is there.")] = ""
+    progress: Annotated[bool, doc("Send the panel's frames live.")] = False
+
+
+class Ollama(Table, frozen=True):
+    """The Ollama surface."""
+    mode: Annotated[Literal["off", "loopback", "key"], doc("Who may use it.")] = "off"
+
+
+class Limits(Table, frozen=True):
+    """What the gateway as a whole takes on."""
+    request_max_tokens: Annotated[Count, doc("Input and output tokens of one request; 0 = no limit.")] = 0
+    max_inflight: Annotated[Count, doc("Requests at a time; above it 503 with Retry-After; 0 = no limit.")] = 0
+
+
+class Mcp(Table, frozen=True):
+    """The MCP server."""
+    enabled: Annotated[bool, doc("Serve /mcp.")] = False
+
+
+class Admin(Table, frozen=True):
+    """The operator's pages."""
+    enabled: Annotated[bool, doc("Serve /admin.")] = True
+    password_hash: Annotated[Secret, doc("Made by `gateway admin-password`; without one the page is loopback only.")] = Secret("")
+    key: Annotated[Secret, doc("Key for scripts.")] = Secret("")
+
+
+class Log(Table, frozen=True):
+    """What is written while running."""
+    level: Annotated[Literal["debug", "info", "warning", "error"], doc("Least severity that is written.")] = "info"
+    format: Annotated[Literal["text", "json"], doc("Form of a line.")] = "text"
+    fallback_detail_header: Annotated[bool, doc("Send X-Fallback-Detail.")] = False
+    capture_bodies: Annotated[bool, doc("Keep request and response bodies with the records.")] = False
+
+
+class Config(Table, frozen=True):
+    """gateway.toml."""
+    server: Server = Server()
+    auth: AuthTable = AuthTable()
+    store: Store = Store()
+    state: State = State()
+    providers: tuple[ProviderTable, ...] = ()
+    combos: tuple[dict[str, Any], ...] = ()
+    routing: Routing = Routing()
+    stream: Stream = Stream()
+    timeouts: Timeouts = Timeouts()
+    cache: Cache = Cache()
+    compression: Compression = Compression()
+    fusion: Fusion = Fusion()
+    ollama: Ollama = Ollama()
+    limits: Limits = Limits()
+    mcp: Mcp = Mcp()
+    admin: Admin = Admin()
+    log: Log = Log()

@@ -1,0 +1,41 @@
+"""What does the running gateway go by? One configuration, compiled and frozen; a reload makes a new one and swaps it whole."""
+from pathlib import Path
+
+import msgspec
+
+from gateway.config.problems import Problem
+from gateway.config.schema import Limits, Log, Routing, Server, Stream, Timeouts
+from gateway.policy.keys import ClientKey
+from gateway.providers.registry import Provider
+
+Signature = tuple[int, int, int]
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Tables as they were written (with defaults), providers and keys compiled. ``source`` is None in zero-config mode."""
+    server: Server = Server()
+    keys: tuple[ClientKey, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    routing: Routing = Routing()
+    stream: Stream = Stream()
+    timeouts: Timeouts = Timeouts()
+    limits: Limits = Limits()
+    log: Log = Log()
+    warnings: tuple[Problem, ...] = ()
+    secrets: tuple[str, ...] = ()            # everything that must never be shown, for redaction
+    source: Path | None = None
+    loaded_at: float = 0.0                   # epoch seconds
+
+    def __repr__(self) -> str:
+        return f"Snapshot({len(self.providers)} providers, {len(self.keys)} keys)"
+
+
+def watch_signature(path: Path | None) -> Signature | None:
+    """Changes when the file does, also when an editor or a symlink swap replaces it; None without a readable file."""
+    if path is None:
+        return None
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
