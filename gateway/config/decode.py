@@ -74,8 +74,10 @@ class Decoder:
         if not isinstance(raw, list):
             self.problems.add(path, f"must be an array, not {noun(raw)}; write [ … ]")
             return NODEFAULT
-        values = [self.value(entry, item, f"{path}[{index}]") for index, entry in enumerate(raw)]
-        return tuple(value for value in values if value is not NODEFAULT)
+        # A bad entry keeps its place, so that later problems name the right one.
+        blank = Secret("") if peel(item)[0] is Secret else ""
+        values = (self.value(entry, item, f"{path}[{index}]") for index, entry in enumerate(raw))
+        return tuple(blank if value is NODEFAULT else value for value in values)
 
     def free(self, raw: Any, base: Any, path: str) -> Any:
         """Tables with names of the operator's choice, and what is not enforced yet."""
@@ -169,9 +171,9 @@ def bound(value: Any, metas: list[Meta]) -> str:
     """What is wrong with the size of a value, or nothing."""
     for meta in metas:
         if meta.ge is not None and value < meta.ge:
-            return f"must be at least {meta.ge:_}"
+            return f"must be at least {meta.ge:.12g}"
         if meta.le is not None and value > meta.le:
-            return f"must be at most {meta.le:_}"
+            return f"must be at most {meta.le:.12g}"
         if meta.min_length is not None and len(value) < meta.min_length:
             return "must not be empty"
         if meta.max_length is not None and len(value) > meta.max_length:
@@ -185,7 +187,9 @@ def wrong(raw: Any, base: Any, hidden: bool) -> str:
         what = "this value" if hidden else repr(raw)[:_SHOWN]
         guess = nearest(raw, choices) if isinstance(raw, str) and not hidden else ""
         return f"{what} is unknown; use one of {', '.join(choices)}{guess}"
-    shown = f" {raw!r}"[:_SHOWN] if not hidden and isinstance(raw, (int, float, str)) and not isinstance(raw, bool) else ""
+    if isinstance(raw, (int, float)) and not isinstance(raw, bool):
+        return f"must be {_NOUN[base]}, not {raw!r}"
+    shown = f" {raw!r}"[:_SHOWN] if isinstance(raw, str) and not hidden else ""
     return f"must be {_NOUN[base]}, not {noun(raw)}{shown}"
 
 

@@ -71,7 +71,9 @@ def parse(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
-        raise ConfigError([(name, f"is not valid TOML: {e}")]) from None
+        last = text.rstrip().count("\n") + 1
+        what = str(e).replace("(at end of document)", f"(at line {last}, the last)")
+        raise ConfigError([(name, f"is not valid TOML: {what}")]) from None
     except RecursionError:
         raise ConfigError([(name, "is not valid TOML: nested too deeply")]) from None
 

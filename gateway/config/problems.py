@@ -6,7 +6,7 @@ Problem = tuple[str, str]
 
 
 class ConfigError(Exception):
-    """A configuration that is refused; ``problems`` in the order of the file."""
+    """A configuration that is refused; ``problems`` has all that is wrong, shape first."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__(render(problems))

@@ -15,6 +15,7 @@ from gateway.providers.auth import DEFAULT_AUTH
 from gateway.providers.profiles import Profile, facts, profiles
 from gateway.providers.quirks import QUIRKS, combine
 from gateway.providers.registry import Account, Ceiling, Model, Price, Provider
+from gateway.upstream import proxies
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -23,7 +24,6 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "content-type", "accept-encoding",
                                  "cookie", "te", "upgrade", "expect"})
 _OPERATIONS: Final = ("/chat/completions", "/completions", "/responses", "/messages", "/embeddings")
-_PROXIES: Final = ("http", "https", "socks5")
 _PRIVATE_NAMES: Final = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
 
 
@@ -197,13 +197,8 @@ def _proxy(table: ProviderTable, path: str, problems: Problems) -> str:
     url = table.proxy.reveal().strip()
     if not url:
         return ""
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in _PROXIES and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        good = False
-    if not good:
-        problems.add(f"{path}.proxy", "must be http://host:port, https://host:port or socks5://host:port")
+    if problem := proxies.problem(url):
+        problems.add(f"{path}.proxy", problem)
     return url
 
 
