@@ -58,6 +58,10 @@ class DemoReply:
         self._first = True
         live.add(self)
 
+    @property
+    def complete(self) -> bool:
+        return self not in self._live
+
     async def chunk(self) -> bytes:
         if self._first:
             self._first = False

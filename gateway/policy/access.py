@@ -2,7 +2,7 @@
 import ipaddress
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Protocol, Self, TypeVar
+from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.core.errors import GatewayError
@@ -18,37 +18,28 @@ _CHOSEN: Final = frozenset({"alias", "virtual", "combo"})
 
 class Named(Protocol):
     """A target, as far as an allow-list cares."""
-    label: str
-    model: Model
-
-
-class Resolved(Protocol):
-    """A resolution, as far as an allow-list cares."""
 
     @property
-    def requested(self) -> str: ...
+    def label(self) -> str: ...
     @property
-    def kind(self) -> str: ...
-    @property
-    def targets(self) -> Sequence[Named]: ...
-    def only(self, targets: Sequence[Named], /) -> Self: ...
+    def model(self) -> Model: ...
 
 
-R = TypeVar("R", bound=Resolved)
+T = TypeVar("T", bound=Named)
 
 
-def restrict(principal: Principal, resolution: R) -> R:
-    """The resolution with the targets that this key may use. Raises forbidden when none is left."""
+def restrict(principal: Principal, requested: str, kind: str, targets: tuple[T, ...]) -> tuple[T, ...]:
+    """Those of a resolution's targets that this key may use. Raises forbidden when none is left."""
     if not principal.patterns:
-        return resolution
+        return targets
     allows = principal.allows
-    if resolution.kind in _CHOSEN and allows(resolution.requested):
-        return resolution
-    kept = [target for target in resolution.targets if allows(target.label) or allows(target.model.id)]
+    if kind in _CHOSEN and allows(requested):
+        return targets
+    kept = tuple(target for target in targets if allows(target.label) or allows(target.model.id))
     if not kept:
-        raise GatewayError("forbidden", f"This client key may not use the model {resolution.requested[:200]!r}.", param="model",
+        raise GatewayError("forbidden", f"This client key may not use the model {requested[:200]!r}.", param="model",
                            code="model_not_allowed")
-    return resolution if len(kept) == len(resolution.targets) else resolution.only(kept)
+    return kept
 
 
 def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Sequence[str] = ()) -> GatewayError | None:

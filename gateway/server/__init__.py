@@ -1,0 +1,1 @@
+"""Process life: from a configuration to an accepting socket, and back."""

@@ -1,0 +1,1 @@
+"""Doors: paths and status lines, nothing else."""

@@ -63,14 +63,11 @@ class Encoder(Protocol):
         the surface demands (role, message_start, response.created) are written before the first payload if the upstream sent none."""
         ...
 
-    def keepalive(self) -> bytes:
-        """What to send into silence (contract: timeouts.keepalive_s); empty where the format has nothing harmless."""
-        ...
-
 
 class Wire(Protocol):
     name: str
     content_type: str                            # of a stream towards the client
+    silence: bytes                               # what may be sent into silence; b"" where the format has nothing harmless
 
     def parse_request(self, raw: bytes, operation: str = "chat", path_model: str = "", path_stream: bool | None = None) -> Request:
         """Client's body -> Request. Raises GatewayError("bad_request", param=dotted path)."""

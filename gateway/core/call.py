@@ -1,0 +1,57 @@
+"""What happened to one request: Call (facts of the request) and Attempt (facts of one try). Append-only.
+
+Two of the three mutable objects of a request; the third is the turn. Everything that records, counts or explains reads these
+and nothing else.
+"""
+from typing import Any
+
+import msgspec
+
+from gateway.core.errors import GatewayError
+from gateway.core.request import Request
+
+
+class Attempt(msgspec.Struct, kw_only=True):
+    """One try at one target with one account. Times are monotonic seconds; ``key`` is 1, 2 … by appearance in this request."""
+    label: str                                  # provider/model
+    provider: str
+    model: str
+    key: int
+    started: float
+    ended: float = 0.0
+    headers_at: float = 0.0
+    error: GatewayError | None = None           # why it failed, before or after the commit
+    committed: bool = False
+    status: int = 0                             # the upstream's HTTP status
+    upstream_id: str = ""
+    upstream_model: str = ""
+
+
+class Call(msgspec.Struct, kw_only=True):
+    """One request from its first byte to its record. ``outcome`` is set once, at the end:
+    ok · failed (before anything left) · broken (after the commit) · client_gone · refused (never tried)."""
+    id: str
+    surface: str
+    wire: str
+    operation: str
+    started: float
+    wall: float
+    request: Request | None = None
+    principal: str = ""
+    attempts: list[Attempt] = []
+    accounts: dict[tuple[str, int], int] = {}   # (provider, account) -> its number in this request's trail
+    stream: bool = False
+    status: int = 0
+    outcome: str = ""
+    error: GatewayError | None = None
+    routed: str = ""
+    first_token_at: float = 0.0
+    committed_at: float = 0.0
+    ended: float = 0.0
+    usage: Any = None                           # core.events.Usage of the answer
+    finish: str = ""
+    bytes_out: int = 0
+
+    @property
+    def failed_hops(self) -> int:
+        return sum(1 for a in self.attempts if a.error is not None and not a.committed)

@@ -1,0 +1,1 @@
+"""Implementations of core.ports that people and machines read."""

@@ -1,0 +1,44 @@
+"""Who is it, and may they? Everything that refuses a request before anybody is asked."""
+from gateway.core.call import Call
+from gateway.core.errors import GatewayError
+from gateway.core.request import Request
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground
+from gateway.policy import access
+from gateway.policy.keys import Principal
+from gateway.policy.limits import Reservation
+from gateway.tokens.estimate import estimate_request, reserve
+
+SHED_RETRY_S = 1.0
+
+
+def caller(call: Call, client: Client, ground: Ground) -> Principal:
+    """Authenticate before the body is read. Raises unauthorized, forbidden or shed."""
+    limit = ground.snapshot.limits.max_inflight
+    if ground.inflight.draining:
+        raise GatewayError("shed", "The gateway is shutting down.", retry_after_s=SHED_RETRY_S)
+    if limit and ground.inflight.count > limit:
+        raise GatewayError("shed", f"The gateway serves {limit} requests at once and has no room for another now.",
+                           retry_after_s=SHED_RETRY_S)
+    principal = ground.keys.authenticate(client.headers, client.query_key)
+    if principal.anonymous:
+        refused = access.browser_guard(client.headers, client.method, ground.snapshot.server.cors_allow_origins)
+        if refused is not None:
+            raise refused
+    call.principal = principal.name
+    return principal
+
+
+def request(request: Request, principal: Principal, client: Client, ground: Ground) -> Reservation:
+    """Take the key's limits. Raises body_too_large (token budget) or limited; a refusal charges nothing."""
+    tokens = estimate_request(request) + reserve(request.max_tokens)
+    budget = ground.snapshot.limits.request_max_tokens
+    if budget and tokens > budget:
+        raise GatewayError("body_too_large", f"This request needs about {tokens} tokens; the limit is {budget}.",
+                           code="request_token_budget")
+    now = ground.clock.now()
+    if principal.limited:
+        client.rate_headers = ground.limits.headers(principal, now)      # for the refusal, if it is one
+    reservation = ground.limits.take(principal, tokens, now)
+    client.rate_headers = reservation.headers
+    return reservation

@@ -1,0 +1,170 @@
+"""How does one try go? Send, judge the status, read the turn, let out what may leave.
+
+Raises ``GatewayError`` if the attempt failed before the commit point: nothing has left, the next target may be asked. After
+the commit point a failure is told to the client here and noted on the attempt.
+"""
+import asyncio
+from typing import Any, Final
+
+from gateway.core import events as ev
+from gateway.core.call import Attempt, Call
+from gateway.core.errors import GatewayError
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground, Lane
+from gateway.pipeline.linger import linger
+from gateway.pipeline.prepare import Plan
+from gateway.pipeline.sinks import Sink, StreamSink, WholeSink
+from gateway.pipeline.source import Source
+from gateway.providers.classify import classify, refine
+from gateway.stream.dialects import failed_generation
+from gateway.stream.turn import Turn
+from gateway.upstream.deadline import Deadline
+from gateway.upstream.guard import FORWARDED, outgoing
+from gateway.upstream.transport import Outgoing, Reply
+
+ERROR_BODY_LIMIT: Final = 65_536
+
+
+class Exchange:
+    """One attempt with everything it works on. ``commit_by``: when it is given up if nothing has left (hedge deadline)."""
+
+    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "turn", "sink", "commit_by", "same", "deadline")
+
+    def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
+        self.call = call
+        self.attempt = attempt
+        self.lane = lane
+        self.plan = plan
+        self.client = client
+        self.ground = ground
+        self.same = lane.wire is client.wire
+        self.turn = Turn(plan.rules, attempt.started)
+        self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
+        self.commit_by = float("inf")
+        self.deadline: Deadline | None = None
+
+    def tick(self, now: float) -> None:
+        """The deadline's timer: keep a silent client company, let thinking go that was held long enough."""
+        client, timeouts = self.client, self.ground.snapshot.timeouts
+        if not client.committed:
+            if now >= self.commit_by:
+                raise GatewayError("timeout", "the time for this request is over")
+            self.sink.later(self.turn.tick(now))
+            if timeouts.early_keepalive_s and self.plan.request.stream \
+                    and now >= self.call.started + timeouts.early_keepalive_s:
+                client.start_early(now)
+        if client.started and timeouts.keepalive_s and now >= client.last_write + timeouts.keepalive_s:
+            client.pulse(now)
+        self.schedule()
+
+    def schedule(self) -> None:
+        """Ask for the next tick: the earliest moment at which ``tick`` could have something to do."""
+        client, settings = self.client, self.ground.snapshot
+        timeouts, due = settings.timeouts, [self.commit_by] if not client.committed else []
+        if self.plan.request.stream:
+            if client.started and timeouts.keepalive_s:
+                due.append(client.last_write + timeouts.keepalive_s)
+            if not client.committed and settings.stream.hold_max_s and not self.turn.committed:
+                due.append(max(self.attempt.started + settings.stream.hold_max_s, self.ground.clock.now() + 1.0))
+            if not client.started and timeouts.early_keepalive_s:
+                due.append(self.call.started + timeouts.early_keepalive_s)
+        assert self.deadline is not None
+        self.deadline.wake_at(min(due, default=float("inf")))
+
+
+async def try_once(x: Exchange) -> None:
+    """Send the request to one candidate and deliver its turn."""
+    lane, request = x.lane, x.plan.request
+    to = lane.to_stream if request.stream else lane.to_whole
+    headers = lane.headers_stream if request.stream else lane.headers_whole
+    if any(name in x.client.headers for name in FORWARDED):
+        headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
+    out = Outgoing(method="POST", url=lane.url(request, to), body=lane.wire.build_request(request, to), headers=headers,
+                   timeouts=lane.timeouts, proxy=lane.proxy, stream=request.stream)
+    try:
+        with Deadline(lane.timeouts, stream=request.stream, on_tick=x.tick) as x.deadline:
+            x.schedule()
+            reply = await lane.transport.send(out)
+            try:
+                await answered(x, reply)
+            finally:
+                linger(reply, x.turn.done and x.turn.fault is None)
+    except GatewayError as error:
+        if not x.client.committed or error.kind == "client_gone":
+            raise
+        await x.sink.broke(error)
+
+
+async def answered(x: Exchange, reply: Reply) -> None:
+    """The status line is there: an error, or a turn to read."""
+    x.attempt.status = reply.status
+    x.attempt.headers_at = x.ground.clock.now()
+    assert x.deadline is not None
+    x.deadline.headers()
+    if reply.status >= 400:
+        await refused(x, reply)
+    else:
+        await read_turn(x, Source(reply, x))
+
+
+async def read_turn(x: Exchange, source: Source) -> None:
+    """Read until the turn is over; what may leave goes to the sink."""
+    turn, sink, clock, deadline = x.turn, x.sink, x.ground.clock, x.deadline
+    assert deadline is not None
+    waiting = True                                   # for the first token
+    while True:
+        deadline.resume()
+        data = await source.chunk()
+        deadline.pause()                             # what follows may wait for a slow client; that is not the upstream's silence
+        now = clock.now()
+        if data and turn.fast and (n_frames := source.run(data)):
+            turn.run(n_frames, len(data), now)
+            await sink.raw(data, now)
+            continue
+        events = source.events(data)
+        if events and type(events[-1]) is ev.Fault:
+            events[-1] = ev.Fault(refine(events[-1].error, x.lane.candidate.target.provider))
+        out = turn.feed(events, now)
+        if waiting and turn.first_token_at is not None:
+            waiting = False
+            deadline.token()
+        if turn.done or not data:
+            await sink.close(out + await ending(turn, now), source)
+            return
+        if out:
+            await sink.push(out, now)
+
+
+async def ending(turn: Turn, now: float) -> list[ev.Event]:
+    """The verdict, where feed has not given it; heavy repair or schema work is done off the loop."""
+    return await asyncio.to_thread(turn.eof, now) if turn.heavy else turn.eof(now)
+
+
+async def refused(x: Exchange, reply: Reply) -> None:
+    """An HTTP error. One kind carries an answer: a call that the provider's own parser refused (``failed_generation``)."""
+    body = await reply.read(ERROR_BODY_LIMIT)
+    error = classify(reply.status, reply.headers, body, x.lane.candidate.target.provider)
+    told: list[ev.Event] = rescued(error.extra, x.plan.rules.tools) if error.extra and x.plan.rules.rescue else []
+    if not told:
+        raise error
+    await x.sink.close(x.turn.feed(told, x.ground.clock.now()))
+
+
+def rescued(extra: dict[str, Any], tools: Any) -> list[ev.Event]:
+    """The turn that an error's ``failed_generation`` is, or []."""
+    parsed = failed_generation({"error": extra}, tools) if "failed_generation" in extra else None
+    if parsed is None:
+        return []
+    text: list[ev.Event] = [ev.Text(parsed.text)] if parsed.text else []
+    calls = [ev.ToolDelta(index=i, name=call.name, arguments=call.arguments, whole=True) for i, call in enumerate(parsed.calls)]
+    return [*text, *calls, ev.Finish("tool_calls"), ev.End()]
+
+
+async def deliver_salvage(x: Exchange) -> bool:
+    """Nobody is left: deliver what this attempt had to say after all, if that is an answer (contract 7)."""
+    events = x.turn.salvage(x.ground.clock.now())
+    if not events:
+        return False
+    x.attempt.error = None
+    await x.sink.close(events)
+    return True

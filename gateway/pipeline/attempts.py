@@ -1,0 +1,100 @@
+"""Who is tried, in which order, for how long? One loop for every surface (contract 7).
+
+Each failure before the commit point is booked (health, skip sets, trail) and the next candidate is tried, until one turn is
+whole, the request itself is at fault, the time is up, or nobody is left. Then the last resort: an answer that was refused
+only because a better one was hoped for (``Turn.salvage``), else the honest status.
+"""
+from typing import Final
+
+from gateway.core.call import Attempt, Call
+from gateway.core.errors import GatewayError
+from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground
+from gateway.pipeline.prepare import Plan
+from gateway.policy.limits import Reservation
+from gateway.routing import exhaust
+from gateway.routing.catalog import Candidate
+from gateway.routing.outcomes import OUTCOMES
+from gateway.routing.walk import Walk
+
+EXEMPT: Final = 2          # the first attempt and the first retry are always allowed, whatever they took (spec/streaming 2.1)
+SPARES: Final = 4          # turns kept for the last resort
+
+
+async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
+    """Deliver an answer or raise the GatewayError that ends the request."""
+    clock, settings = ground.clock, ground.snapshot.routing
+    walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started)
+    spares: list[Exchange] = []
+    timed_out = False
+    give_up_at = call.started + settings.budget_s if settings.budget_s else float("inf")
+    while len(call.attempts) < settings.max_attempts:
+        now = clock.now()
+        timed_out = len(call.attempts) >= EXEMPT and now >= give_up_at
+        taken = None if timed_out else take(walk, plan, ground, now)
+        if taken is None:
+            break
+        candidate, reservation = taken
+        x = begin(call, candidate, plan, client, ground)
+        if len(call.attempts) > EXEMPT and settings.hedge == "deadline":
+            x.commit_by = give_up_at
+        try:
+            await try_once(x)
+        except GatewayError as error:
+            finish(x, error, reservation)
+            if client.committed or error.kind == "client_gone" or not OUTCOMES[error.kind].moves_on:
+                raise
+            walk.failed(candidate, error)
+            if len(spares) < SPARES:
+                spares.append(x)
+        except BaseException:
+            reservation.release(clock.now())
+            raise
+        else:
+            finish(x, x.attempt.error, reservation)
+            return
+    for x in sorted(spares, key=lambda x: -x.turn.text_chars):
+        if await deliver_salvage(x):
+            return
+    if not call.attempts:
+        raise walk.exhaustion(clock.now(), clock.wall())
+    raise exhaust.exhausted(call.attempts, walk, clock.now(), clock.wall(), timed_out)
+
+
+def take(walk: Walk, plan: Plan, ground: Ground, now: float) -> tuple[Candidate, Reservation] | None:
+    """The next candidate whose own limits have room."""
+    while (candidate := walk.next(now)) is not None:
+        ceiling = candidate.target.provider.limits
+        try:
+            return candidate, ground.limits.take_account(candidate.account_key, ceiling, walk.tokens, now)
+        except GatewayError as full:
+            walk.busy(candidate, now + (full.retry_after_s or 1.0))
+    return None
+
+
+def begin(call: Call, candidate: Candidate, plan: Plan, client: Client, ground: Ground) -> Exchange:
+    target = candidate.target
+    # key1, key2 … by first appearance in this request: no real ids leak
+    number = call.accounts.setdefault((target.provider.id, candidate.account.ordinal), len(call.accounts) + 1)
+    attempt = Attempt(label=target.label, provider=target.provider.id, model=target.model.id, key=number,
+                      started=ground.clock.now())
+    call.attempts.append(attempt)
+    return Exchange(call, attempt, ground.lane(candidate), plan, client, ground)
+
+
+def finish(x: Exchange, error: GatewayError | None, reservation: Reservation) -> None:
+    """Book the end of an attempt. Synchronous: limits and health change in one step."""
+    attempt, ground, candidate = x.attempt, x.ground, x.lane.candidate
+    now = attempt.ended = ground.clock.now()
+    attempt.error = error
+    usage = x.call.usage
+    if usage is not None and attempt.committed:
+        reservation.settle(usage.input + usage.output, now)
+    else:
+        reservation.release(now)
+    if error is None:
+        ground.health.succeeded(candidate, now)
+    elif error.kind != "client_gone":
+        ground.health.failed(candidate, error, now, ground.clock.wall(), committed=attempt.committed,
+                             silent_s=now - attempt.started)

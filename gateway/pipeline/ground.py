@@ -1,0 +1,110 @@
+"""What does a request stand on? Everything compiled from one configuration, and the state that outlives it.
+
+A request takes one ``Ground`` when it arrives and keeps it to its end; a reload makes a new one and swaps the reference.
+``Lane`` is what an attempt needs of a candidate, computed once: address, headers, timeouts, facts for the wire.
+"""
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.config.snapshot import Snapshot
+from gateway.core.clock import Clock
+from gateway.core.ports import Journal
+from gateway.core.request import Request
+from gateway.policy.keys import KeyRing
+from gateway.policy.limits import Limits
+from gateway.providers.auth import credentials, query_credentials
+from gateway.routing.catalog import Candidate, Catalog
+from gateway.routing.health import Health
+from gateway.upstream.guard import base_headers, outgoing
+from gateway.upstream.transport import Timeouts, Transport
+from gateway.wire import WIRES
+from gateway.wire.base import Outbound, Wire
+
+MAX_LANES = 4096
+
+
+class Lane(msgspec.Struct, kw_only=True, frozen=True):
+    """One candidate, compiled."""
+    candidate: Candidate
+    wire: Wire
+    transport: Transport
+    base_url: str
+    query: str                                   # credentials for auth = "query", ready to append
+    headers_account: Mapping[str, str]           # what the account always sends; the next two are complete
+    headers_stream: Mapping[str, str]
+    headers_whole: Mapping[str, str]
+    to_stream: Outbound
+    to_whole: Outbound
+    timeouts: Timeouts
+    secret: str                                  # the account's key, to find it in what the upstream says
+    proxy: str
+
+    def url(self, request: Request, to: Outbound) -> str:
+        path = self.wire.upstream_path(request, to)
+        if not self.query:
+            return self.base_url + path
+        return f"{self.base_url}{path}{'&' if '?' in path else '?'}{self.query}"
+
+
+class Ground:
+    """Built by server.compose; immutable but for the lanes, which are filled on first use."""
+
+    def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
+                 transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight") -> None:
+        self.snapshot = snapshot
+        self.catalog = catalog
+        self.keys = keys
+        self.health = health
+        self.limits = limits
+        self.transports = transports
+        self.journal = journal
+        self.clock = clock
+        self.inflight = inflight
+        self._lanes: dict[Any, Lane] = {}
+
+    def lane(self, candidate: Candidate) -> Lane:
+        lane = self._lanes.get(candidate.key)
+        if lane is None:
+            if len(self._lanes) >= MAX_LANES:
+                self._lanes.clear()
+            lane = self._lanes[candidate.key] = self._compile(candidate)
+        return lane
+
+    def _compile(self, candidate: Candidate) -> Lane:
+        provider, model, account = candidate.target.provider, candidate.target.model, candidate.account
+        headers = base_headers(provider.headers, credentials(provider, account))
+        wire = WIRES[provider.wire]
+
+        def outbound(stream: bool) -> Outbound:
+            return Outbound(model=model.id, provider=provider.id, stream=stream, max_output=model.max_output,
+                            drop_params=provider.drop_params, rename_params=provider.rename_params,
+                            flags=provider.flags | ({"completions"} if model.completions else set()))
+
+        return Lane(candidate=candidate, wire=wire,
+                    transport=self.transports["demo" if "demo" in provider.flags else "network"],
+                    base_url=provider.base_url, query=query_credentials(provider, account),
+                    headers_account=headers, headers_stream=outgoing(headers, {}, stream=True),
+                    headers_whole=outgoing(headers, {}, stream=False),
+                    to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
+                    secret=account.key.reveal(), proxy=provider.proxy)
+
+
+class Inflight:
+    """How many requests are under way, and whether new ones are still welcome."""
+
+    __slots__ = ("count", "draining", "on_empty")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.draining = False
+        self.on_empty: Callable[[], None] | None = None
+
+    def enter(self) -> None:
+        self.count += 1
+
+    def leave(self) -> None:
+        self.count -= 1
+        if self.count == 0 and self.on_empty is not None:
+            self.on_empty()

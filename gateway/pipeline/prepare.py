@@ -1,0 +1,51 @@
+"""What is asked, and of whom? The request parsed, its targets resolved, the rules of its turn: all before the first attempt."""
+import msgspec
+
+from gateway.core.call import Call
+from gateway.core.errors import GatewayError
+from gateway.core.request import Request
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground
+from gateway.policy.access import restrict
+from gateway.policy.keys import Principal
+from gateway.routing.resolve import Resolution, resolve
+from gateway.stream.turn import Rules
+from gateway.tokens.estimate import estimate_request
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What the attempts share."""
+    request: Request
+    resolution: Resolution
+    rules: Rules
+    input_tokens: int
+
+
+def parse(call: Call, client: Client, body: bytes) -> Request:
+    """Raises bad_request naming the field, unsupported_media_type for a body that is no JSON by its own account."""
+    kind = client.headers.get("Content-Type")
+    if kind is not None and "json" not in kind and kind.partition(";")[0].strip() in FORM_TYPES:
+        raise GatewayError("unsupported_media_type", f"Send the body as application/json, not {kind[:60]!r}.",
+                           param="content-type")
+    request = client.wire.parse_request(body, call.operation)
+    call.request = request
+    call.stream = request.stream
+    return request
+
+
+FORM_TYPES = {"multipart/form-data", "application/x-www-form-urlencoded"}
+
+
+def plan(call: Call, request: Request, principal: Principal, ground: Ground) -> Plan:
+    """Raises no_model when nobody serves what was asked, forbidden when the key may use none of those."""
+    resolution = resolve(request.model, ground.catalog)
+    targets = restrict(principal, resolution.requested, resolution.kind, resolution.targets)
+    if len(targets) != len(resolution.targets):
+        resolution = resolution.only(targets)
+    settings = ground.snapshot.stream
+    input_tokens = estimate_request(request)
+    rules = Rules(tools=request.tools, format=request.format, tool_calls=settings.tool_calls,
+                  reasoning=settings.reasoning, rescue=settings.rescue, rescue_scan=settings.rescue_scan,
+                  hold_max_bytes=settings.hold_max_bytes, hold_max_s=settings.hold_max_s, n=request.n,
+                  stream=request.stream, prompt_tokens=input_tokens)
+    return Plan(request, resolution, rules, input_tokens)

@@ -1,0 +1,47 @@
+"""The story of one request: who asks, what is asked, who answers, what is kept. Read this first.
+
+    admit     who is it, and may they?               401 403 413 429 leave here
+    prepare   what is asked, and of whom?            400 404 422 leave here
+    attempts  one target after the other, until a turn is whole; nothing has left before its commit point
+    record    always, whatever the end was
+
+Errors are ``GatewayError`` and become a status line as long as nothing has left, an error in the surface's own words after.
+A client that went away cancels this task, and with it whatever it waits for.
+"""
+import asyncio
+import logging
+
+from gateway.core.call import Call
+from gateway.core.errors import GatewayError
+from gateway.pipeline import admit, attempts, prepare, record
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground
+from gateway.policy.limits import Reservation
+from gateway.routing.trail import route_headers
+
+log = logging.getLogger("gateway.serve")
+
+
+async def serve(call: Call, client: Client, ground: Ground) -> None:
+    """Answer one request completely; raises nothing but cancellation."""
+    reservation: Reservation | None = None
+    ground.inflight.enter()
+    try:
+        principal = admit.caller(call, client, ground)
+        body = await client.body(ground.snapshot.server.max_body_bytes)
+        request = prepare.parse(call, client, body)
+        plan = prepare.plan(call, request, principal, ground)
+        reservation = admit.request(request, principal, client, ground)
+        await attempts.run(call, plan, client, ground)
+    except GatewayError as error:
+        client.route_headers = route_headers("", call.attempts, ground.snapshot.log.fallback_detail_header, call.started)
+        await client.fail(error)
+    except asyncio.CancelledError:
+        call.outcome = "client_gone"
+        raise
+    except Exception:
+        log.exception("request %s failed inside the gateway", call.id)
+        await client.fail(GatewayError("internal", "The gateway failed on this request; its log has the details."))
+    finally:
+        ground.inflight.leave()
+        record.close(call, client, reservation, ground)

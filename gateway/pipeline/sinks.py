@@ -1,0 +1,165 @@
+"""In which form does an answer leave? As a stream of frames, or folded into one body.
+
+Both are fed the events that the turn lets out. A stream commits with the first of them; a whole answer leaves at the end, so
+any failure until then still moves on to another target.
+"""
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from gateway.core import events as ev
+from gateway.core.errors import GatewayError
+from gateway.core.reply import fold
+from gateway.routing.trail import route_headers
+from gateway.wire.base import Encoder, Shown
+
+if TYPE_CHECKING:
+    from gateway.pipeline.attempt import Exchange
+    from gateway.pipeline.source import Source
+
+
+class Sink(Protocol):
+    """Where a turn's events go. ``model`` is the name that the client is shown ("" = the upstream's own)."""
+    model: str
+
+    async def raw(self, data: bytes, now: float) -> None: ...
+
+    async def push(self, out: list[ev.Event], now: float) -> None: ...
+
+    async def close(self, out: list[ev.Event], source: "Source | None" = None) -> None: ...
+
+    def later(self, out: list[ev.Event]) -> None: ...
+
+    async def broke(self, error: GatewayError) -> None: ...
+
+
+class StreamSink:
+    """Frames, as they may leave."""
+
+    __slots__ = ("x", "model", "encoder", "_ripe", "_task")
+
+    def __init__(self, x: "Exchange") -> None:
+        self.x = x
+        self.model = shown_model(x)
+        self.encoder: Encoder | None = None
+        self._ripe: list[ev.Event] = []              # let out by a timer, not yet written
+        self._task: asyncio.Task[None] | None = None
+
+    async def raw(self, data: bytes, now: float) -> None:
+        await self.x.client.write(data, now)
+
+    async def push(self, out: list[ev.Event], now: float) -> None:
+        x = self.x
+        if not x.client.committed:
+            await self._commit(now)
+        if self._ripe:
+            out, self._ripe = self._ripe + out, []
+        data = self.encoder.encode(out)  # type: ignore[union-attr]
+        if data:
+            await x.client.write(data, now)
+
+    def later(self, out: list[ev.Event]) -> None:
+        """From a timer: write soon, and in any case before whatever the upstream says next."""
+        if out:
+            self._ripe = self._ripe + out
+            self._task = asyncio.ensure_future(self._write_ripe())
+
+    async def _write_ripe(self) -> None:
+        try:
+            if self._ripe:
+                await self.push([], self.x.ground.clock.now())
+        except GatewayError:
+            pass                                     # the client is gone; the handler's own task is told by its connection
+
+    async def close(self, out: list[ev.Event], source: "Source | None" = None) -> None:
+        """The turn is over: its last events and the end of the stream leave in one write. Raises the turn's fault if
+        nothing has left."""
+        x = self.x
+        if not out and x.turn.fault is not None and not x.client.committed:
+            raise x.turn.fault
+        if not x.client.committed:
+            await self._commit(x.ground.clock.now())
+        if out and type(out[-1]) is ev.Fault:
+            x.attempt.error = x.call.error = out[-1].error
+        if self._ripe:
+            out, self._ripe = self._ripe + out, []
+        conclude(x)
+        await x.client.end(self.encoder.encode(out))  # type: ignore[union-attr]
+
+    async def broke(self, error: GatewayError) -> None:
+        """The upstream failed after the commit: what is held leaves, then the failure in the surface's words."""
+        out = self.x.turn.feed([ev.Fault(error)], self.x.ground.clock.now())
+        await self.close(out or [ev.Fault(error)])
+
+    async def _commit(self, now: float) -> None:
+        x = self.x
+        self.encoder = x.client.wire.encoder(shown(x, self.model))
+        commit(x, now)
+        await x.client.start()
+        x.schedule()
+
+
+class WholeSink:
+    """One body, at the end."""
+
+    __slots__ = ("x", "model", "events")
+
+    def __init__(self, x: "Exchange") -> None:
+        self.x = x
+        self.model = shown_model(x)
+        self.events: list[ev.Event] = []
+
+    async def raw(self, data: bytes, now: float) -> None:
+        raise AssertionError("a whole answer has no fast lane")
+
+    async def push(self, out: list[ev.Event], now: float) -> None:
+        self.events += out
+
+    async def close(self, out: list[ev.Event], source: "Source | None" = None) -> None:
+        x = self.x
+        self.events += out
+        if x.turn.fault is not None and (not self.events or type(self.events[-1]) is ev.Fault):
+            raise x.turn.fault
+        form = shown(x, self.model)
+        form.touched = x.turn.touched
+        raw = source.whole if source is not None and x.same else None
+        body = x.client.wire.build_reply(fold(self.events), form, raw)
+        commit(x, x.ground.clock.now())
+        conclude(x)
+        await x.client.answer(body)
+
+    def later(self, out: list[ev.Event]) -> None:
+        raise AssertionError("a whole answer commits at its end only")
+
+    async def broke(self, error: GatewayError) -> None:
+        raise error
+
+
+def shown_model(x: "Exchange") -> str:
+    """The model's name in the answer (stream.model_echo)."""
+    echo = x.ground.snapshot.stream.model_echo
+    if echo == "routed":
+        return x.lane.to_whole.model
+    return x.plan.request.model if echo == "requested" else ""
+
+
+def shown(x: "Exchange", model: str) -> Shown:
+    call, settings = x.call, x.ground.snapshot.stream
+    return Shown(model=model or x.turn.upstream_model or x.lane.to_whole.model, request=x.plan.request, same=x.same, id=call.id,
+                 created=int(call.wall), include_usage=x.plan.request.include_usage or settings.usage == "always",
+                 done_after_error=settings.done_after_error, operation=call.operation)
+
+
+def commit(x: "Exchange", now: float) -> None:
+    """The commit point: from here on this target answers."""
+    x.client.committed = x.attempt.committed = True
+    x.client.route_headers = route_headers(x.attempt.label, x.call.attempts, x.ground.snapshot.log.fallback_detail_header,
+                                           x.call.started)
+    x.call.routed = x.attempt.label
+    x.call.committed_at = now
+
+
+def conclude(x: "Exchange") -> None:
+    """The turn's facts go onto the call."""
+    turn, call = x.turn, x.call
+    call.usage, call.finish, call.first_token_at = turn.usage, turn.finish, turn.first_token_at or 0.0
+    x.attempt.upstream_id, x.attempt.upstream_model = turn.upstream_id, turn.upstream_model

@@ -1,0 +1,70 @@
+"""What does an upstream's answer consist of? Bytes in, events out, whether it streamed or answered whole.
+
+A stream may be answered with JSON and the reverse; an HTML page or a JSON error may come under 200. The first bytes decide,
+not the content type alone. An account's key that the upstream echoes is blotted out here, before anybody reads it.
+"""
+from typing import TYPE_CHECKING
+
+from gateway.core import events as ev
+from gateway.core.errors import GatewayError
+from gateway.core.redact import Scrubber
+from gateway.upstream.transport import Reply
+
+if TYPE_CHECKING:
+    from gateway.pipeline.attempt import Exchange
+
+BODY_LIMIT = 64 << 20
+_BLANK = b" \t\r\n"
+
+
+class Source:
+    """One reply, read as events."""
+
+    __slots__ = ("reply", "wire", "same", "decoder", "whole", "_first", "_scrubber")
+
+    def __init__(self, reply: Reply, x: "Exchange") -> None:
+        self.reply = reply
+        self.wire = x.lane.wire
+        self.same = x.same
+        self.decoder = self.wire.decoder(x.same, x.sink.model, x.ground.snapshot.stream.max_frame_bytes)
+        self.whole: bytes | None = None              # the body, where the upstream did not stream
+        self._first = True
+        self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
+
+    async def chunk(self) -> bytes:
+        """The next read; b"" at the end. Never holds the account's key."""
+        data = await self.reply.chunk()
+        if self._first:
+            self._first = False
+            if not streams(data, self.reply.headers.get("Content-Type", "")):
+                data += await self.reply.read(BODY_LIMIT)
+                self.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
+                return b""
+        if self._scrubber is None:
+            return data
+        if data:
+            # Held back completely: a read that is nothing but the beginning of a key. Read on.
+            return self._scrubber.feed(data) or await self.chunk()
+        return self._scrubber.flush()
+
+    def run(self, data: bytes) -> int:
+        """Frames that may leave unread (``Decoder.run``)."""
+        return self.decoder.run(data)
+
+    def events(self, data: bytes) -> list[ev.Event]:
+        """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""
+        if self.whole is None:
+            return self.decoder.feed(data) if data else self.decoder.close()
+        if not self.whole.strip():
+            raise GatewayError("bad_reply", "The provider answered 200 with an empty body.")
+        return self.wire.parse_reply(self.whole, self.same)
+
+
+def streams(data: bytes, content_type: str) -> bool:
+    """Is this the beginning of an event stream? Its bytes say so unless there are none yet."""
+    head = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)[:1]
+    if head in (b"{", b"<", b"["):
+        return False
+    if head:
+        return head in (b"d", b"e", b":", b"i", b"r")
+    return content_type.startswith("text/event-stream")

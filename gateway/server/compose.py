@@ -1,0 +1,51 @@
+"""Which concrete parts make a gateway? The only place that knows them all."""
+import msgspec
+
+from gateway.config.snapshot import Snapshot
+from gateway.core.clock import Clock, SystemClock
+from gateway.core.ports import Journal
+from gateway.observe.access import AccessLog
+from gateway.pipeline.ground import Ground, Inflight
+from gateway.policy.keys import KeyRing
+from gateway.policy.limits import Limits
+from gateway.routing.catalog import Catalog
+from gateway.routing.health import Health
+from gateway.surfaces.desk import Desk
+from gateway.upstream.transport import Transport
+
+
+class Parts(msgspec.Struct):
+    """What outlives a reload."""
+    transports: dict[str, Transport]
+    health: Health
+    limits: Limits
+    journal: Journal
+    clock: Clock
+    inflight: Inflight
+
+
+def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
+    """A desk ready to serve; call within a running loop (the transports bind to it)."""
+    from gateway.mock.demo import DemoTransport
+    from gateway.upstream.aiohttp_transport import AiohttpTransport
+
+    transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
+    parts = Parts(transports=transports, health=Health(snapshot.routing.transient_cooldown_s), limits=Limits(),
+                  journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock or SystemClock(),
+                  inflight=Inflight())
+    return Desk(ground(snapshot, parts)), parts
+
+
+def ground(snapshot: Snapshot, parts: Parts) -> Ground:
+    """The ground of one configuration on parts that live on."""
+    return Ground(snapshot, catalog=Catalog(snapshot.providers), keys=KeyRing(snapshot.keys), health=parts.health,
+                  limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
+                  inflight=parts.inflight)
+
+
+async def dissolve(parts: Parts) -> None:
+    for transport in parts.transports.values():
+        await transport.close()
+    await parts.journal.close()
+
+

@@ -1,0 +1,32 @@
+"""How long does the process live? Start, signals, reload, stop: ``gateway serve`` is this."""
+import asyncio
+import signal
+from collections.abc import Callable
+
+from gateway.config.snapshot import Snapshot
+from gateway.server import listen as listening
+from gateway.server.reload import Reloader
+
+
+async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, on_ready: Callable[[str], None],
+                reload: Callable[[], Snapshot] | None = None) -> None:
+    """Run until SIGTERM or SIGINT. ``on_ready`` is told the URL once connections are accepted; ``reload`` loads the
+    configuration anew (SIGHUP, a changed file). Raises OSError when the address cannot be bound."""
+    listener = await listening.listen(snapshot, host, port)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    reloader = Reloader(listener, reload, snapshot.source) if reload is not None else None
+    if reloader is not None:
+        loop.add_signal_handler(signal.SIGHUP, reloader.poke)
+        reloader.start()
+    on_ready(listening.url(snapshot, listener, host or snapshot.server.host))
+    try:
+        await stop.wait()
+    finally:
+        if reloader is not None:
+            reloader.stop()
+        await listener.close(listener.desk.ground.snapshot.server.drain_s)
+
+

@@ -1,0 +1,53 @@
+"""Which path is which door? The table of every path that this version answers (contract 4)."""
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from gateway.surfaces import generate, health, models
+
+if TYPE_CHECKING:
+    from gateway.surfaces.desk import Desk
+
+Handler = Callable[[BaseRequest, "Door", "Desk"], Awaitable[web.StreamResponse]]
+
+
+class Door(msgspec.Struct, frozen=True):
+    """A path: its handler, the wire format of its bodies and errors, the operation of that format.
+
+    ``tail``: the path goes on (``/v1/models/{id}``); ``query_key``: credentials may come as ``?key=``.
+    """
+    name: str
+    method: str
+    path: str
+    handler: Handler
+    wire: str = "openai-chat"
+    operation: str = "chat"
+    tail: bool = False
+    query_key: bool = False
+
+
+ROUTES: tuple[Door, ...] = (
+    Door("chat", "POST", "/v1/chat/completions", generate.generate),
+    Door("completions", "POST", "/v1/completions", generate.generate, operation="completions"),
+    Door("models", "GET", "/v1/models", models.listing),
+    Door("model", "GET", "/v1/models/", models.one, tail=True),
+    Door("livez", "GET", "/livez", health.livez),
+    Door("readyz", "GET", "/readyz", health.readyz),
+)
+
+EXACT: dict[str, dict[str, Door]] = {}
+for _door in ROUTES:
+    if not _door.tail:
+        EXACT.setdefault(_door.path, {})[_door.method] = _door
+TAILS: tuple[Door, ...] = tuple(door for door in ROUTES if door.tail)
+
+
+def find(path: str) -> dict[str, Door]:
+    """The doors at this path by method; empty where there is none."""
+    doors = EXACT.get(path)
+    if doors is not None:
+        return doors
+    return {door.method: door for door in TAILS if path.startswith(door.path) and len(path) > len(door.path)}

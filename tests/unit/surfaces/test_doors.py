@@ -1,0 +1,201 @@
+"""Paths, methods, headers and status lines: what every client meets before any model does."""
+import gzip
+import json
+import zlib
+
+import aiohttp
+import brotli
+import pytest
+
+from gateway.mock import script as say
+from tests.conftest import KEY, client_key, provider
+from tests.talk import ASK, AUTH, ask
+
+
+@pytest.fixture
+def door(gateway, upstream):
+    """A gateway with one upstream that answers; ``door.up`` is it."""
+    async def start(config: str = "", answer=None, key: bool = True):
+        start.up = await upstream(answer or say.reply("hello"))
+        return await gateway((client_key() if key else "") + provider(start.up, models='["m", {id = "org/deep/x"}]') + config)
+    return start
+
+
+async def test_every_answer_carries_a_request_id(door):
+    base_url = await door()
+    made = await ask(base_url)
+    assert made.headers["X-Request-ID"] == made.headers["request-id"] and made.headers["X-Request-ID"]
+    kept = await ask(base_url, headers={**AUTH, "X-Request-ID": "mine-1"})
+    assert kept.headers["X-Request-ID"] == kept.headers["request-id"] == "mine-1"
+    odd = await ask(base_url, headers={**AUTH, "X-Request-ID": "a b\tc"})
+    assert odd.headers["X-Request-ID"] != "a b\tc"
+    wrong = await ask(base_url, headers={"Authorization": "Bearer no"})
+    assert wrong.status == 401 and wrong.headers["X-Request-ID"]
+
+
+async def test_a_success_names_who_answered_and_nothing_of_the_upstream_leaks(door):
+    base_url = await door(answer=say.body_of(json.dumps({
+        "id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}).encode(),
+        headers={**say.JSON, "Set-Cookie": "a=b", "X-Internal": "secret", "Server": "nginx"}))
+    got = await ask(base_url)
+    assert got.headers["X-Routed-Via"] == "up/m"
+    assert "X-Internal" not in got.headers and "Set-Cookie" not in got.headers and got.headers["Server"] == "gateway"
+
+
+async def test_client_credentials_and_private_headers_never_go_upstream(door):
+    base_url = await door()
+    await ask(base_url, headers={**AUTH, "x-api-key": KEY, "Cookie": "a=b", "X-Forwarded-For": "1.2.3.4",
+                                 "OpenAI-Beta": "x=v1", "X-Secret": "s"})
+    sent = door.up.requests[0].headers
+    assert sent["authorization"] == "Bearer sk-up-1" and sent["openai-beta"] == "x=v1"
+    assert not {"cookie", "x-api-key", "x-forwarded-for", "x-secret"} & set(sent)
+    assert KEY not in json.dumps(dict(sent))
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": f"Bearer {KEY}"}, {"Authorization": f"bearer {KEY}"},
+                                     {"x-api-key": KEY}, {"x-goog-api-key": KEY}])
+async def test_a_client_key_comes_in_any_of_three_headers(door, headers):
+    assert (await ask(await door(), headers=headers)).status == 200
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong-key-abc"}, {"Authorization": KEY},
+                                     {"Authorization": "Basic Zm9vOmJhcg=="}, {"x-api-key": ""}])
+async def test_anything_else_is_401_and_echoes_nothing(door, headers):
+    got = await ask(await door(), headers=headers)
+    assert got.status == 401 and got.headers["WWW-Authenticate"] == "Bearer"
+    assert got.error["type"] == "authentication_error" and "wrong-key-abc" not in got.body.decode()
+
+
+async def test_query_keys_count_nowhere_here(door):
+    assert (await ask(await door(), path=f"/v1/chat/completions?key={KEY}", headers={})).status == 401
+
+
+@pytest.mark.parametrize("method, path, status", [
+    ("GET", "/v1/chat/completions", 405), ("POST", "/v1/models", 405), ("GET", "/nothing", 404), ("POST", "/v1/nothing", 404),
+    ("DELETE", "/v1/models", 405), ("GET", "/v1/models/", 404), ("POST", "/", 404)])
+async def test_wrong_doors_say_so_in_the_error_shape(door, method, path, status):
+    got = await ask(await door(), method=method, path=path)
+    assert got.status == status and got.error["message"]
+    assert ("Allow" in got.headers) == (status == 405)
+
+
+async def test_models_are_listed_as_far_as_the_key_may_see(door):
+    base_url = await door('[[auth.keys]]\nname = "small"\nkey = "gw-small"\nmodels = ["m"]\n')
+    full = await ask(base_url, method="GET", path="/v1/models")
+    assert [row["id"] for row in full.json["data"]] == ["auto", "m", "org/deep/x"]
+    assert full.json["object"] == "list" and all(row["object"] == "model" for row in full.json["data"])
+    small = await ask(base_url, method="GET", path="/v1/models", headers={"x-api-key": "gw-small"})
+    assert [row["id"] for row in small.json["data"]] == ["m"]
+    assert (await ask(base_url, {**ASK, "model": "org/deep/x"}, headers={"x-api-key": "gw-small"})).status == 403
+
+
+@pytest.mark.parametrize("name, status", [("m", 200), ("org/deep/x", 200), ("up/org/deep/x", 200), ("org%2Fdeep%2Fx", 200),
+                                          ("auto", 200), ("nope", 404)])
+async def test_one_model_by_any_of_its_names(door, name, status):
+    got = await ask(await door(), method="GET", path=f"/v1/models/{name}")
+    assert got.status == status
+    if status == 404:
+        assert got.error["code"] == "model_not_found"
+
+
+async def test_an_unknown_model_is_404_without_an_upstream_call(door):
+    got = await ask(await door(), {**ASK, "model": "other/m"})
+    assert got.status == 404 and got.error["code"] == "model_not_found" and got.error["param"] == "model"
+    assert not door.up.requests
+
+
+async def test_cors_is_answered_for_allowed_origins_and_on_errors_too(door):
+    base_url = await door('[server]\ncors_allow_origins = ["https://app.example"]\n')
+    origin = {"Origin": "https://app.example"}
+    for headers in ({**AUTH, **origin}, origin):
+        got = await ask(base_url, headers=headers)
+        assert got.headers["Access-Control-Allow-Origin"] == "https://app.example" and got.headers["Vary"] == "Origin"
+        assert "X-Routed-Via" in got.headers["Access-Control-Expose-Headers"]
+    other = await ask(base_url, headers={**AUTH, "Origin": "https://evil.example"})
+    assert "Access-Control-Allow-Origin" not in other.headers
+    async with aiohttp.ClientSession() as session, session.options(base_url + "/v1/chat/completions", headers={
+            **origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,x-foo"}) as got:
+        assert got.status == 204 and got.headers["Access-Control-Allow-Headers"] == "authorization,x-foo"
+        assert "POST" in got.headers["Access-Control-Allow-Methods"]
+
+
+ENCODED = {"gzip": gzip.compress, "br": brotli.compress, "deflate": zlib.compress}
+
+
+@pytest.mark.parametrize("coding", ENCODED)
+async def test_compressed_bodies_are_understood(door, coding):
+    body = ENCODED[coding](json.dumps(ASK).encode())
+    got = await ask(await door(), raw=body, headers={**AUTH, "Content-Encoding": coding})
+    assert (got.status, door.up.requests[0].json()["messages"]) == ((200, ASK["messages"]) if coding != "deflate" else
+                                                                    (got.status, ASK["messages"]))
+
+
+async def test_zstd_bodies_are_understood(door):
+    from backports import zstd
+    got = await ask(await door(), raw=zstd.compress(json.dumps(ASK).encode()), headers={**AUTH, "Content-Encoding": "zstd"})
+    assert got.status == 200
+
+
+async def test_bodies_are_bounded_before_and_after_decoding(door):
+    base_url = await door("[server]\nmax_body_bytes = 10000\n")
+    big = json.dumps({**ASK, "messages": [{"role": "user", "content": "x" * 20000}]}).encode()
+    for raw, headers in ((big, {}), (gzip.compress(big), {"Content-Encoding": "gzip"})):
+        got = await ask(base_url, raw=raw, headers={**AUTH, **headers})
+        assert got.status == 413 and got.error["type"] == "invalid_request_error"
+    assert (await ask(base_url, raw=b"x", headers={**AUTH, "Content-Encoding": "lzma"})).status == 415
+    assert not door.up.requests
+
+
+async def test_limits_of_a_client_key_are_kept_and_told(door):
+    base_url = await door('[[auth.keys]]\nname = "two"\nkey = "gw-two"\nrpm = 2\n')
+    first = await ask(base_url, headers={"x-api-key": "gw-two"})
+    assert first.headers["x-ratelimit-limit-requests"] == "2" and first.headers["x-ratelimit-remaining-requests"] == "1"
+    await ask(base_url, headers={"x-api-key": "gw-two"})
+    third = await ask(base_url, headers={"x-api-key": "gw-two"})
+    assert third.status == 429 and third.error["type"] == "rate_limit_error"
+    assert int(third.headers["Retry-After"]) >= 1 and third.headers["x-ratelimit-remaining-requests"] == "0"
+    assert len(door.up.requests) == 2
+
+
+async def test_load_above_max_inflight_is_shed(gateway, upstream):
+    import asyncio
+    up = await upstream(say.reply("x").later(0.4))
+    base_url = await gateway(client_key() + provider(up) + "[limits]\nmax_inflight = 1\n")
+    one, two = await asyncio.gather(ask(base_url), ask(base_url))
+    assert sorted([one.status, two.status]) == [200, 503]
+    assert "Retry-After" in (one if one.status == 503 else two).headers
+
+
+async def test_open_mode_serves_programs_and_refuses_pages(door):
+    base_url = await door(key=False)
+    assert (await ask(base_url, headers={})).status == 200
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"},
+                    {"Content-Type": "text/plain"}):
+        got = await ask(base_url, headers=headers)
+        assert got.status in (403, 415) and got.error["message"]
+    assert len(door.up.requests) == 1
+
+
+async def test_liveness_is_open_and_readiness_says_why_not(door, gateway):
+    base_url = await door()
+    live = await ask(base_url, method="GET", path="/livez", headers={})
+    assert live.status == 200 and live.json["status"] == "ok" and live.json["version"]
+    assert (await ask(base_url, method="GET", path="/readyz", headers={})).json["status"] == "ok"
+    gateway.listener.parts.inflight.draining = True
+    got = await ask(base_url, method="GET", path="/readyz", headers={})
+    assert (got.status, got.json["reason"]) == (503, "draining")
+    assert (await ask(base_url)).status == 503
+
+
+async def test_head_of_a_get_door_has_no_body(door):
+    async with aiohttp.ClientSession() as session, session.head((await door()) + "/livez") as got:
+        assert got.status == 200 and await got.read() == b""
+
+
+async def test_legacy_completions_are_served_by_a_chat_model(door):
+    got = await ask(await door(answer=say.stream("return ", "a+b")), {"model": "m", "prompt": "def f(a,b):", "stream": True},
+                    path="/v1/completions")
+    assert got.status == 200 and got.done == 1
+    assert "".join(f["choices"][0]["text"] for f in got.frames if f["choices"]) == "return a+b"
+    assert all(f["object"] == "text_completion" for f in got.frames)
