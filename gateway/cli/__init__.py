@@ -14,7 +14,7 @@ COMMANDS: Final[dict[str, str]] = {
     "models": "List what can be asked for.",
     "providers": "List the upstreams, their accounts and models.",
     "bench": "Load-test a gateway against the built-in upstream.",
-    "doctor": "Check this machine and this configuration for what usually goes wrong.",
+    "doctor": "Look for what usually goes wrong on this machine.",
 }
 
 

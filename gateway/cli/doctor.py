@@ -14,7 +14,8 @@ import msgspec
 
 from gateway.cli import loop
 from gateway.cli.source import BAD_CONFIG, config_option, json_option
-from gateway.config.load import ConfigError, load
+from gateway.config.load import load
+from gateway.config.problems import ConfigError
 from gateway.config.snapshot import Snapshot
 from gateway.providers.registry import Provider
 

@@ -2,13 +2,12 @@
 import logging
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from gateway.cli import loop
-from gateway.cli.source import config_option, refuse, snapshot_or_exit
+from gateway.cli.source import compiled, config_option, refuse
 from gateway.config.load import load
 from gateway.config.snapshot import Snapshot
 
@@ -33,27 +32,21 @@ def command(config: Path | None, host: str | None, port: int | None, workers: in
 
     if workers is not None and workers > 1:
         refuse([("server.workers", "not available in this version; leave it at 1")])
-    snapshot = snapshot_or_exit(config)
-    refuse_open_door(snapshot, host)
+
+    def read() -> Snapshot:
+        return load(config, os.environ, host=host, port=port)
+
+    snapshot = compiled(read)
     log_to_stderr(snapshot.log.level)
-    reload: Callable[[], Snapshot] = lambda: load(config, os.environ)  # noqa: E731
     try:
-        loop.run(serve(snapshot, host=host or "", port=port, on_ready=announce, reload=reload))
+        loop.run(serve(snapshot, on_ready=announce, reload=read))
     except OSError as error:
-        where = f"{host or snapshot.server.host}:{snapshot.server.port if port is None else port}"
+        where = f"{snapshot.server.host}:{snapshot.server.port}"
         refuse([("server.port", f"cannot accept on {where}: {error.strerror or error}; choose another with --port")])
 
 
 def announce(url: str) -> None:
     print(f"gateway is ready at {url}", flush=True)
-
-
-def refuse_open_door(snapshot: Snapshot, host: str | None) -> None:
-    """The same rule as the configuration's own ``host``: nobody's keys are offered to a network without a client key."""
-    from gateway.config.check import loopback
-
-    if host and not snapshot.keys and not loopback(host):
-        refuse([("--host", f"{host} is not loopback, and no client key is configured; add one below [[auth.keys]]")])
 
 
 def log_to_stderr(level: str) -> None:

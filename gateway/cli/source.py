@@ -7,7 +7,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from gateway.config.load import ConfigError, load
+from gateway.config.load import load
+from gateway.config.problems import ConfigError, Problem, render
 from gateway.config.snapshot import Snapshot
 
 BAD_CONFIG = 2
@@ -27,15 +28,19 @@ def json_option(command: F) -> F:
 
 
 def snapshot_or_exit(config: Path | None) -> Snapshot:
-    """The compiled configuration; else every problem on standard error and exit status 2."""
+    """The compiled configuration of a command; see ``compiled``."""
+    return compiled(lambda: load(config, os.environ))
+
+
+def compiled(read: Callable[[], Snapshot]) -> Snapshot:
+    """What ``read`` gives; else every problem on standard error and exit status 2."""
     try:
-        return load(config, os.environ)
+        return read()
     except ConfigError as error:
         refuse(error.problems)
 
 
-def refuse(problems: list[tuple[str, str]]) -> NoReturn:
+def refuse(problems: list[Problem]) -> NoReturn:
     """One ``path: message`` line a problem."""
-    for path, message in problems:
-        print(f"{path}: {message}" if path else message, file=sys.stderr)
+    print(render(problems), file=sys.stderr)
     raise SystemExit(BAD_CONFIG)

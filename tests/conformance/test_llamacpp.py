@@ -5,8 +5,8 @@ import socket
 import openai
 import pytest
 
-from tests.conftest import provider
 from tests.conformance.tiny_gguf import SENTENCE, WORDS, write
+from tests.conftest import provider
 
 pytestmark = pytest.mark.real
 
