@@ -4,9 +4,9 @@ from typing import Final
 
 # The first row that matches names the family; a family that the operator did not map falls back to its vendor, then to auto.
 _FAMILIES: Final[tuple[tuple[re.Pattern[str], str, str], ...]] = (
-    (re.compile(r"claude[-_.].*opus|opus(plan)?(-.*)?", re.I), "opus", "claude"),
-    (re.compile(r"claude[-_.].*sonnet|sonnet(-.*)?", re.I), "sonnet", "claude"),
-    (re.compile(r"claude[-_.].*haiku|haiku(-.*)?", re.I), "haiku", "claude"),
+    (re.compile(r"claude[-_.].*opus.*|opus|opusplan(-.*)?", re.I), "opus", "claude"),
+    (re.compile(r"claude[-_.].*sonnet.*|sonnet", re.I), "sonnet", "claude"),
+    (re.compile(r"claude[-_.].*haiku.*|haiku", re.I), "haiku", "claude"),
     (re.compile(r"claude([-_.].*)?", re.I), "claude", "claude"),
     (re.compile(r"gemini[-_.].*flash.*", re.I), "gemini-flash", "gemini"),
     (re.compile(r"gemini[-_.].*pro.*", re.I), "gemini-pro", "gemini"),

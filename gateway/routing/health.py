@@ -57,11 +57,18 @@ class Health:
         return None if found is None else (found.until, found.kind)
 
     def failed(self, candidate: Candidate, error: GatewayError, now: float, wall: float, *,
-               committed: bool = False, silent_s: float = 0.0) -> None:
-        """Book a failed attempt, before or after its commit point. ``silent_s``: how long it said nothing at all."""
+               committed: bool = False, silent_s: float = 0.0, overdue: bool = False) -> None:
+        """Book a failed attempt; one that broke after its commit point (``committed``) weighs the same.
+
+        ``silent_s``: from its start to its first token, or to its end without one. ``overdue``: our retry budget stopped it,
+        which is only its fault when most of that time was its own silence.
+        """
         outcome, key = OUTCOMES[error.kind], candidate.key
+        silent = bool(self.budget_s) and silent_s >= SILENT_SHARE * self.budget_s
+        if not outcome.moves_on or (overdue and not silent):
+            return
         news = self.cooldown(candidate, now) is None
-        streak = self._streak(key, error.kind) if news else 0
+        streak = self._streak(key, error.kind, outcome) if news else 0
         if error.kind == "empty_length" and streak >= STREAK:
             outcome = _TRANSIENT
         facts = self._facts(candidate, outcome, now, news)
@@ -72,7 +79,7 @@ class Health:
             return
         if streak >= STREAK and (bench_s := STREAKS.get(error.kind)) is not None:
             self._cool(key, Cooldown(now + bench_s, error.kind, "heuristic"))
-        if error.kind == "in_band" and self.budget_s and silent_s >= SILENT_SHARE * self.budget_s:
+        if error.kind == "in_band" and silent:
             self._cool(key, Cooldown(now + SILENT_BENCH_S, error.kind, "heuristic"))
         if outcome.counts and news and (found is None or found.source == "heuristic"):
             self._count(candidate.target, error.kind, now)
@@ -115,10 +122,11 @@ class Health:
         if running is None or running.until < new.until:
             self._cooldowns.put(key, new)
 
-    def _streak(self, key: Key, kind: str) -> int:
-        """How many of this kind in a row; any other failure ends a streak."""
+    def _streak(self, key: Key, kind: str, outcome: Outcome) -> int:
+        """How many of this kind in a row; any other failure of health ends a streak."""
         if kind not in STREAKS:
-            self._streaks.pop(key, None)
+            if outcome.counts or outcome.rule != "none":
+                self._streaks.pop(key, None)
             return 0
         before, count = self._streaks.get(key, ("", 0))
         count = count + 1 if before == kind else 1
