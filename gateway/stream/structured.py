@@ -1,0 +1,128 @@
+"""Is this text the JSON that was asked for, and if it only stands in a fence or among prose, which part of it?"""
+import hashlib
+import re
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from gateway.core.bounded import LruMap
+from gateway.core.request import Format
+from gateway.stream.json_text import span, strict
+
+_JSON_BLANK: Final = " \t\r\n"
+_FENCE = re.compile(r"```[^\n`]*\n")
+_OPEN = re.compile(r"[\[{]").search
+_LIKE_JSON = re.compile(r'\{\s*+"|\[\s*+["{\[\d-]').match
+_MAX_FENCES: Final = 8
+_MAX_PARTS: Final = 32
+_MAX_UNCLOSED: Final = 4                          # brackets of prose that never close; each costs a look at the whole rest
+_BACKTRACKS: Final = 100_000                      # for the patterns of a client's schema
+
+_validators: LruMap[bytes, Any] = LruMap(256)
+
+
+class Healed(msgspec.Struct, frozen=True):
+    """Text that is the JSON that was asked for; ``changed`` when more than JSON's own blanks was cut away."""
+    text: str
+    changed: bool
+
+
+def enforce(text: str, format: Format) -> Healed | None:
+    """The text, or the part of it that fits. None: there is no such part, or it was cut."""
+    validator = _validator(format.schema) if format.kind == "json_schema" else None
+    fallback: Healed | None = None
+    for candidate, changed in _candidates(text):
+        try:
+            value = strict(candidate)
+        except ValueError:
+            continue
+        if format.kind == "json_object" and not isinstance(value, dict):
+            continue
+        if validator is None or _valid(validator, value):
+            return Healed(candidate, changed)
+        fallback = fallback or Healed(candidate, changed)
+    return None if format.strict else fallback
+
+
+def violation(value: Any, schema: dict[str, Any] | None) -> str:
+    """Why a value breaks a schema, in the validator's words; "" if it does not, or if the schema itself is broken."""
+    validator = _validator(schema)
+    if validator is None or _valid(validator, value):
+        return ""
+    return next((str(error.message) for error in validator.iter_errors(value)), "")
+
+
+def _candidates(text: str) -> list[tuple[str, bool]]:
+    whole = text.strip(_JSON_BLANK)
+    if whole[:1] in ("{", "["):
+        end = span(whole, 0)
+        if end == len(whole) or (end < 0 and _LIKE_JSON(whole)):
+            return [(text, False)]                # nothing inside a whole value, or one that was cut, is the answer instead
+    bare = whole.strip("\ufeff \t\r\n\xa0")
+    found = [(text, False), (bare, True)] if bare != whole else [(text, False)]
+    return found + [(part, True) for part in _fenced(bare) + _parts(bare)]
+
+
+def _fenced(text: str) -> list[str]:
+    """What stands in code fences: to the next closing one or, since strings may hold fences too, to the last."""
+    found: list[str] = []
+    at = 0
+    last = text.rfind("```")
+    for _ in range(_MAX_FENCES):
+        opening = _FENCE.search(text, at)
+        if opening is None:
+            break
+        start = opening.end()
+        end = text.find("```", start)
+        found += [text[start:stop].strip() for stop in dict.fromkeys((end, last)) if stop >= start]
+        if end < 0:
+            break
+        at = end + 3
+    return found
+
+
+def _parts(text: str) -> list[str]:
+    """Complete objects and arrays that stand in prose, longest first; none at all if one begins like JSON and does not close:
+    then the answer was cut, and what is complete inside or before it is not the answer."""
+    found: list[str] = []
+    at = n_unclosed = 0
+    while len(found) < _MAX_PARTS and (opening := _OPEN(text, at)) is not None:
+        start = opening.start()
+        end = span(text, start)
+        if end >= 0:
+            found.append(text[start:end])
+            at = end
+            continue
+        n_unclosed += 1
+        if _LIKE_JSON(text, start) or n_unclosed > _MAX_UNCLOSED:
+            return []
+        at = start + 1
+    return sorted(found, key=len, reverse=True)
+
+
+def _validator(schema: dict[str, Any] | None) -> Any:
+    """A compiled schema; None for one that cannot be used: the client's mistake must not cost it the answer."""
+    if not schema:
+        return None
+    try:
+        key = hashlib.blake2b(orjson.dumps(schema), digest_size=16).digest()
+    except TypeError:
+        return None
+    if key in _validators:
+        return _validators[key]
+    import jsonschema_rs
+    try:
+        made: Any = jsonschema_rs.validator_for(
+            schema, offline=True, pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS))
+    except Exception:   # ValidationError, ReferencingError, ValueError: all say that the schema is broken
+        made = None
+    _validators.put(key, made)
+    return made
+
+
+def _valid(validator: Any, value: Any) -> bool:
+    try:
+        return bool(validator.is_valid(value))
+    except Exception:   # a pattern that ran out of steps, a number out of range: not the model's fault
+        return True
