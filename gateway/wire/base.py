@@ -35,6 +35,7 @@ class Shown(msgspec.Struct, kw_only=True):
     include_usage: bool = True
     done_after_error: bool = True
     operation: str = "chat"                      # chat | completions | …: variants of one wire
+    touched: bool = False                        # whole answers: the turn changed something of what the upstream said
 
 
 class Decoder(Protocol):

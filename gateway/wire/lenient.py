@@ -1,0 +1,49 @@
+"""How is almost-JSON read and written? Strict and fast first; what only Python's own ``json`` takes, after that."""
+import json
+import re
+from typing import Any, Final
+
+import orjson
+
+LONE: Final = re.compile("[\ud800-\udfff]")
+
+
+def load(raw: bytes) -> tuple[Any, bool]:
+    """A JSON value, and whether its bytes may be passed on as they came. Raises ValueError.
+
+    Half surrogate pairs, NaN and infinity are no JSON for a strict parser, but upstreams send them: Python's own ``json`` does
+    (``-Infinity`` in logprobs). Halves stay halves in the text; numbers that are none become null.
+    """
+    try:
+        return orjson.loads(raw), True
+    except orjson.JSONDecodeError:
+        pass
+    exact = True
+
+    def nothing(_: str) -> None:
+        nonlocal exact
+        exact = False
+
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text, exact = raw.decode("utf-8", "replace"), False
+    try:
+        return json.loads(text, parse_constant=nothing), exact
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def dump(value: Any) -> bytes:
+    """JSON bytes of anything that ``load`` gives, halves of surrogate pairs included (they stay escapes)."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def whole_text(text: str) -> str:
+    """Joins surrogate halves that stand side by side; what has no other half is U+FFFD."""
+    if LONE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

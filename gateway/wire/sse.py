@@ -1,0 +1,117 @@
+"""How are event streams framed? Bytes in, whole events out, whatever the cut; and the few bytes that writing needs.
+
+The reading side follows https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation with two
+differences that streams of models need: a last event without its blank line is not lost (``close``), and an event is bounded.
+Line ends are unified first, so that everything else only knows LF: an event ends at the first empty line, and cutting a read
+at empty lines is one ``bytes.split``. Only CR and LF end a line; U+2028, U+0085 and form feeds are text.
+"""
+from typing import Final
+
+from gateway.core.errors import GatewayError
+
+Frame = tuple[str | None, bytes]         # the event's name, if it has one, and its data
+
+DATA: Final = b"data: "
+END: Final = b"\n\n"
+DONE: Final = b"data: [DONE]\n\n"
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+CONTENT_TYPE: Final = "text/event-stream; charset=utf-8"
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+def frame(data: bytes, event: str = "") -> bytes:
+    """One event, written. ``data`` holds no line ends (JSON has none)."""
+    return b"event: %b\ndata: %b\n\n" % (event.encode(), data) if event else b"data: %b\n\n" % data
+
+
+class Splitter:
+    """Cuts a byte stream into events. Cost is linear in the bytes for any cut, one byte at a time included."""
+
+    __slots__ = ("_limit", "_held", "_after_cr", "_begun")
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self._limit = max_frame_bytes
+        self._held = bytearray()                 # the beginning of an event, line ends unified
+        self._after_cr = False                   # the last read ended with CR: a LF that follows belongs to it
+        self._begun = False
+
+    @property
+    def idle(self) -> bool:
+        """Between events, with nothing buffered?"""
+        return not self._held and not self._after_cr and self._begun
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The events that this read completes."""
+        if self._after_cr or b"\r" in data:
+            data = self._unify(data)
+        held = self._held
+        if held:
+            if b"\n\n" not in data and not (data[:1] == b"\n" and held[-1] == 10):
+                self._hold(data)
+                return []
+            data = bytes(held) + data
+            held.clear()
+        cut = data.rfind(b"\n\n")
+        if cut < 0:
+            self._hold(data)
+            return []
+        if cut + 2 != len(data):
+            self._hold(data[cut + 2:])
+        return self._events(data[:cut].split(b"\n\n"))
+
+    def close(self) -> list[Frame]:
+        """The stream is over: the event that lacks its blank line, if any."""
+        data = bytes(self._held)
+        self._held.clear()
+        return self._events([data]) if data else []
+
+    def _events(self, parts: list[bytes]) -> list[Frame]:
+        if not self._begun:
+            self._begun = True
+            parts[0] = parts[0].removeprefix(_BOM)
+        limit = self._limit
+        out: list[Frame] = []
+        for part in parts:
+            if len(part) > limit:
+                raise _too_large(limit)
+            if part.startswith(b"data: ") and b"\n" not in part:
+                out.append((None, part[6:]))
+            elif part:
+                event = _event(part)
+                if event is not None:
+                    out.append(event)
+        return out
+
+    def _unify(self, data: bytes) -> bytes:
+        if self._after_cr and data:
+            self._after_cr = False
+            if data[:1] == b"\n":
+                data = data[1:]
+        if b"\r" in data:
+            self._after_cr = data.endswith(b"\r")
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return data
+
+    def _hold(self, data: bytes) -> None:
+        self._held += data
+        if len(self._held) > self._limit + len(END):
+            raise _too_large(self._limit)
+
+
+def _event(part: bytes) -> Frame | None:
+    """One event's lines; None where it has no data (comments, ``retry:``, a lone name)."""
+    name: str | None = None
+    data: list[bytes] = []
+    for line in part.split(b"\n"):
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            data.append(value.removeprefix(b" "))
+        elif field == b"event":
+            name = value.removeprefix(b" ").decode("utf-8", "replace") or None
+    joined = data[0] if len(data) == 1 else b"\n".join(data)
+    return (name, joined) if joined else None
+
+
+def _too_large(limit: int) -> GatewayError:
+    return GatewayError("bad_reply", f"The provider sent an event of more than {limit} bytes.")
