@@ -1,13 +1,12 @@
-"""What do admission and routing of one request cost? Run: python benchmarks/micro/bench_routing.py
+"""What do admission and routing of one request cost? Run: python benchmarks/micro routing
 
 One client key with limits, a catalogue of 20 providers with 10 models each, a model that five of them serve with two keys
 each. Each row is one step; ``all`` is the whole: authenticate, take limits, resolve, restrict, estimate, walk, health check,
 book the success, settle. The bar is 50 µs.
 """
-import statistics
-import time
 from collections.abc import Callable
 
+from benchmarks.micro.timing import timed
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
 from gateway.core.secret import Secret
@@ -22,17 +21,6 @@ from gateway.routing.walk import Walk
 from gateway.tokens.estimate import estimate, estimate_request
 
 BAR_US = 50.0
-
-
-def measure(step: Callable[[], object], rounds: int = 15, calls: int = 2000) -> float:
-    """Median µs a call over interleavable rounds."""
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            step()
-        found.append((time.perf_counter() - start) / calls * 1e6)
-    return statistics.median(found)
 
 
 def providers() -> list[Provider]:
@@ -65,7 +53,8 @@ class Scene:
         principal = self.keys.authenticate(self.headers)
         tokens = estimate_request(request)
         reservation = self.limits.take(principal, tokens + 1000, now)
-        resolution = restrict(principal, resolve(request.model, self.catalog))
+        resolution = resolve(request.model, self.catalog)
+        restrict(principal, resolution.requested, resolution.kind, resolution.targets)
         candidate = Walk(resolution, request, self.health, tokens, now).next(now)
         assert candidate is not None
         self.health.succeeded(candidate, now)
@@ -90,28 +79,22 @@ class Scene:
 SERVER_ERROR = GatewayError("server_error", "down")
 
 
-def main() -> None:
+def main() -> list[tuple[str, float] | tuple[str, float, float]]:
     scene, sick = Scene(), Scene()
     for target in sick.catalog.targets[:40]:
         for candidate in target.candidates[:1]:
             sick.health.failed(candidate, GatewayError("rate_limited", "slow", retry_after_s=600), 1000.0, 0.0)
     text = "The gateway answers with whole turns. " * 100
-    rows: dict[str, Callable[[], object]] = {
+    steps: dict[str, Callable[[], object]] = {
         "authenticate": lambda: scene.keys.authenticate(scene.headers),
         "browser guard (open mode)": lambda: browser_guard(scene.headers, "POST"),
         "limits: take and settle": scene.limit,
         "resolve (kept)": lambda: resolve("m", scene.catalog),
         "walk: first candidate": scene.walk,
-        "walk: first, 40 cooldowns": sick.walk,
-        "health check": lambda: sick.health.cooldown(sick.candidate, 1000.0),
-        "failover over 4 hops": scene.failover,
+        "walk: first candidate, 40 cooldowns": sick.walk,
+        "health check of one candidate": lambda: sick.health.cooldown(sick.candidate, 1000.0),
+        "walk: failover over 4 hops": scene.failover,
         "estimate 3.8 KB of text": lambda: estimate(text),
-        "all": scene.all,
     }
-    for name, step in rows.items():
-        print(f"{name:28} {measure(step):8.2f} µs")
-    print(f"{'bar for all':28} {BAR_US:8.2f} µs")
-
-
-if __name__ == "__main__":
-    main()
+    return [*((name, timed(step)) for name, step in steps.items()),
+            ("routing and admission of one request", timed(scene.all), BAR_US)]

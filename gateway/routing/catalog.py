@@ -6,6 +6,7 @@ a digest of its key, not by its place: a reload that reorders or replaces keys n
 """
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from types import MappingProxyType
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -24,7 +25,7 @@ _CACHED_NAMES: Final = 4096
 class Target:
     """One model of one provider. A plain class: compared and hashed by identity, which costs nothing."""
 
-    __slots__ = ("candidates", "demo", "key", "label", "model", "pacific", "provider", "provider_key")
+    __slots__ = ("candidates", "demo", "key", "label", "model", "pacific", "provider", "provider_key", "room")
 
     def __init__(self, provider: Provider, model: Model) -> None:
         self.provider = provider
@@ -34,6 +35,8 @@ class Target:
         self.provider_key: Key = (provider.id, "", "")
         self.demo = provider.id == DEMO or DEMO in provider.flags
         self.pacific = _google(provider)
+        # No request of more tokens can ever be served: the context is too small, or one account's limits are.
+        self.room: float = min([n for n in (model.context, provider.limits.tpm, provider.limits.tpd) if n], default=inf)
         self.candidates = tuple(Candidate(self, account) for account in provider.accounts)
 
     def __repr__(self) -> str:

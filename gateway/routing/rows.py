@@ -24,7 +24,7 @@ _WORDS: Final[dict[Reason, Callable[[Row, float], str]]] = {
     "vision": lambda row, now: "cannot see images",
     "tools": lambda row, now: "cannot call tools",
     "n": lambda row, now: f"its format ({row.target.provider.wire}) cannot give several choices",
-    "too_large": lambda row, now: f"its context of {row.target.model.context} tokens is too small",
+    "too_large": lambda row, now: f"takes {row.target.room:.0f} tokens at most",
     "no_account": lambda row, now: "its provider has no key",
     "cooldown": lambda row, now: f"rests for {seconds(row.until - now)} after {row.kind}",
     "limit": lambda row, now: f"its own limits have room in {seconds(row.until - now)}",

@@ -89,7 +89,7 @@ class Walk:
             return "tools"
         if self._many and target.provider.wire not in CHOICES_WIRES:
             return "n"
-        if model.context is not None and self.tokens > model.context:
+        if self.tokens > target.room:
             return "too_large"
         return ""
 

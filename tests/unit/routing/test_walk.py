@@ -2,7 +2,7 @@
 import pytest
 
 from gateway.core.request import ToolChoice
-from gateway.providers.registry import Model
+from gateway.providers.registry import Ceiling, Model
 from gateway.routing.health import Health
 from tests.unit.routing.scene import NOW, WALL, catalog, drain, error, provider, walk
 
@@ -90,6 +90,13 @@ def test_a_target_must_fit_the_request_as_far_as_is_known(model, facts, tokens, 
     assert (found is not None) is fits
 
 
+def test_a_request_that_one_account_could_never_take_goes_elsewhere():
+    house = catalog(provider("a", "m", limits=Ceiling(tpm=2000)), provider("b", "m", limits=Ceiling(tpd=9000), order=1))
+    assert walk(house, tokens=1000).next(NOW).target.label == "a/m"
+    assert walk(house, tokens=1001).next(NOW).target.label == "b/m"
+    assert walk(house, tokens=9000).exhaustion(NOW, WALL).status == 413
+
+
 def test_several_choices_go_only_to_formats_that_can_say_so():
     house = catalog(provider("a", "m", wire="anthropic"), provider("b", "m", order=1))
     assert drain(walk(house, n=2), "timeout") == ["b/m#1"]
@@ -105,7 +112,7 @@ def test_who_does_not_fit_is_passed_over_and_the_reason_is_known():
     assert one.next(NOW).target.label == "e/m"
     assert one.diagnostics(NOW) == [
         ("a/m", "tools", "cannot call tools"),
-        ("b/m", "too_large", "its context of 1000 tokens is too small"),
+        ("b/m", "too_large", "takes 1000 tokens at most"),
         ("c/m", "no_account", "its provider has no key"),
         ("d/m", "cooldown", "rests for 90 s after timeout"),
     ]
