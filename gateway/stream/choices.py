@@ -11,9 +11,10 @@ from typing import Final
 
 from gateway.core.events import Event, Finish, Opaque, Reasoning, Refusal, Text, ToolDelta
 from gateway.stream import dialects
+from gateway.stream.live import LiveCalls
 from gateway.stream.rules import DIALECT, PASSTHROUGH, STRUCTURED, UNDECIDED, Rules
 from gateway.stream.think import Think
-from gateway.stream.toolcalls import Calls, LiveCalls
+from gateway.stream.toolcalls import Calls
 
 # No marker begins without one of these: the test that nearly all text of a turn with tools ends at.
 suspect: Final = re.compile("[" + re.escape("".join(sorted({marker[0] for marker in dialects.MARKERS}))) + "]").search
@@ -35,7 +36,7 @@ class Choice:
     """State of one choice. ``said``: it has visible text; ``counted``: it has another answer (refusal, media)."""
 
     __slots__ = ("index", "mode", "scan", "whole", "hold", "n_held", "said", "counted", "touched", "finish", "calls",
-                 "live", "deltas", "_rules", "_think", "_tail")
+                 "live", "started", "deltas", "_rules", "_think", "_tail")
 
     def __init__(self, index: int, rules: Rules) -> None:
         self.index = index
@@ -45,6 +46,7 @@ class Choice:
         self.hold: list[Event] = []
         self.n_held = 0
         self.said = self.counted = self.touched = False
+        self.started = False                            # a live call has begun to leave
         self.finish: Finish | None = None
         self.calls: Calls | None = None
         self.live: LiveCalls | None = None
@@ -73,9 +75,11 @@ class Choice:
         return self._split(self._think, self._think.feed(event))
 
     def reasoning(self, event: Reasoning) -> list[Event]:
-        """Thinking does not wait for text, unless that stands before it and is as good as decided."""
-        if self.hold and (self.whole or (self.said and self.mode is PASSTHROUGH)):
+        """Thinking never waits. Prose before it keeps its place: nobody thinks in the middle of a marker."""
+        if self.whole and not blank(self.held_text()):
             return self._keep(event)
+        if self.hold and self.said and self.mode is PASSTHROUGH and event.text:
+            return [*self._release(), event]
         return [event]
 
     def other(self, event: Refusal | Opaque) -> list[Event]:
@@ -95,7 +99,9 @@ class Choice:
             if self.live is None:
                 self.live = LiveCalls(self._rules.tools)
             moved = self.give_up("call") if self.mode is STRUCTURED else self.flush()
-            return moved + list(self.live.add(event))
+            leaving = self.live.add(event)
+            self.started = self.started or bool(leaving)
+            return moved + list(leaving)
         if self.calls is None:
             self.calls = Calls()
         if not self._rules.stream:
@@ -149,11 +155,13 @@ class Choice:
             self._say(text)
             return [event]
         at = dialects.scan(text)
+        n_open = self._n_open(text) if at < 0 else 0
+        if not self.hold and at < 0 and not n_open:
+            self._say(text)
+            return [event]
         self._keep(event)
         self._tail = text
-        if at >= 0:
-            return self._marked(at)
-        return self._before(len(text) - self._n_open(text))
+        return self._marked(at) if at >= 0 else self._before(len(text) - n_open)
 
     def _n_open(self, text: str) -> int:
         """How many trailing characters are not decided: a possible marker, with the blanks that open the answer."""
@@ -206,6 +214,16 @@ class Choice:
             self.said = True
             if self.mode is UNDECIDED:
                 self.mode = MOVES[self.mode, "prose"]
+
+
+def n_plain(events: list[Event], scan: bool) -> int:
+    """Characters of events that are nothing but text of choice 0 (no marker in sight); -1 if there is more to see."""
+    n_chars = 0
+    for event in events:
+        if type(event) is not Text or event.choice or scan and suspect(event.text) is not None:
+            return -1
+        n_chars += len(event.text)
+    return n_chars
 
 
 def n_bytes(event: Event) -> int:

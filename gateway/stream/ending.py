@@ -6,14 +6,15 @@ text.
 """
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from gateway.core.errors import GatewayError
-from gateway.core.events import Event, Finish, Text, ToolCall, ToolDelta
+from gateway.core.events import End, Event, Finish, Text, ToolCall, ToolDelta
 from gateway.stream import dialects, structured
 from gateway.stream.choices import Choice, blank
+from gateway.stream.live import LiveCalls
 from gateway.stream.rules import DIALECT, PASSTHROUGH, STRUCTURED, UNDECIDED, Rules
 from gateway.stream.toolcalls import Calls
 
@@ -30,7 +31,7 @@ EMPTY: Final[dict[str, str | None]] = {
 }
 
 
-class Ending(msgspec.Struct):
+class Ending(msgspec.Struct, gc=False):
     """What a choice leaves with: the rest of its events, its calls, its reason. ``error`` instead when it fails."""
     events: list[Event]
     calls: list[ToolCall] = []
@@ -41,19 +42,23 @@ class Ending(msgspec.Struct):
 
 def settle(choice: Choice, rules: Rules, lenient: bool) -> Ending:
     """Judge one choice; its undecided edges have been flushed."""
-    calls, error = _native(choice, rules, lenient)
-    ending = Ending(list(choice.hold), calls, error) if calls or error or choice.live is not None \
-        else _ON_END[choice.mode](choice, rules, lenient)
+    if not choice.hold and choice.calls is None and choice.live is None:
+        return Ending([], [], None, choice.said or choice.counted, choice.touched)
+    if choice.live is not None:
+        ending = _live(choice, choice.live)
+    else:
+        calls, error = _native(choice, rules, lenient)
+        ending = Ending(list(choice.hold), calls, error) if calls or error else _ON_END[choice.mode](choice, rules, lenient)
     said = choice.said or any(type(event) is Text and not blank(event.text) for event in ending.events)
-    ending.answers = said or choice.counted or bool(ending.calls) or choice.live is not None
-    ending.touched = ending.touched or choice.touched or _mended(choice, ending.calls)
+    ending.answers = said or choice.counted or choice.started or bool(ending.calls)
+    ending.touched = ending.touched or choice.touched or choice.started or _mended(choice, ending.calls)
     return ending
 
 
 def finish(choice: Choice, ending: Ending) -> Finish:
     """The one reason: calls make it ``tool_calls`` unless they were cut, no calls make ``tool_calls`` a ``stop``."""
     said = choice.finish
-    called = bool(ending.calls) or choice.live is not None
+    called = bool(ending.calls) or choice.started
     if said is None:
         return Finish("tool_calls" if called else "stop", choice=choice.index)
     if called and said.reason not in CUT and said.reason != "tool_calls":
@@ -65,8 +70,9 @@ def finish(choice: Choice, ending: Ending) -> Finish:
 
 def emptiness(choices: list[Choice], endings: list[Ending]) -> GatewayError | None:
     """The failure of a turn in which no choice answers anything; None if one does, or if its reason is the answer."""
-    if any(ending.answers for ending in endings):
-        return None
+    for ending in endings:
+        if ending.answers:
+            return None
     kinds = {EMPTY.get(choice.reason, "empty") for choice in choices}
     if None in kinds:
         return None
@@ -75,34 +81,50 @@ def emptiness(choices: list[Choice], endings: list[Ending]) -> GatewayError | No
     return GatewayError("empty", "empty completion: no text, tool call, refusal or media")
 
 
+def second_chance(error: GatewayError, rules: Rules, committed: bool) -> list[Event]:
+    """The turn that a provider refused to pass on because its own parser failed; [] if the error carries none."""
+    body = error.verbatim
+    parsed = dialects.failed_generation(body, rules.tools) if body and rules.tools and rules.rescue else None
+    if parsed is None:
+        return []
+    text: list[Event] = [Text(parsed.text)] if parsed.text and not committed else []
+    calls = [ToolDelta(index=index, name=call.name, arguments=call.arguments, whole=True)
+             for index, call in enumerate(parsed.calls)]
+    return [*text, *calls, Finish("tool_calls"), End()]
+
+
+def _live(choice: Choice, live: LiveCalls) -> Ending:
+    """Calls that left as they came: their last pieces, and whether what has left is valid."""
+    cut = choice.reason in CUT
+    rest = live.close(cut)
+    choice.started = choice.started or bool(rest)
+    if live.invalid and not cut:
+        return Ending([], error=_invalid(live.invalid))
+    return Ending([*choice.hold, *rest])
+
+
 def _native(choice: Choice, rules: Rules, lenient: bool) -> tuple[list[ToolCall], GatewayError | None]:
     """The calls that came as calls."""
     if choice.calls is None:
         return [], None
-    calls = choice.calls.finished(rules.tools)
-    if choice.reason in CUT:
-        return [call for call in calls if call.name], None
+    calls = choice.calls.finished(rules.tools, cut=choice.reason in CUT)
     if choice.calls.invalid:
-        return [], GatewayError("invalid_tool_arguments", "invalid tool call: " + "; ".join(choice.calls.invalid)[:200])
-    if rules.validate_tool_arguments and not lenient:
-        for call in calls:
-            if problem := _violation(call, rules.tools.get(call.name)):
-                text = f"arguments of {call.name[:64]} break its schema: {problem[:120]}"
-                return [], GatewayError("invalid_tool_arguments", text)
+        return [], _invalid(choice.calls.invalid)
+    if rules.validate_tool_arguments and not lenient and choice.reason not in CUT:
+        problems = [f"{call.name[:64]}: {problem[:120]}" for call in calls if (problem := _violation(call, rules))]
+        if problems:
+            return [], _invalid(problems)
     return calls, None
 
 
-def _violation(call: ToolCall, schema: dict[str, Any] | None) -> str:
+def _invalid(problems: list[str]) -> GatewayError:
+    return GatewayError("invalid_tool_arguments", ("invalid tool arguments: " + "; ".join(problems))[:240])
+
+
+def _violation(call: ToolCall, rules: Rules) -> str:
     """Why the arguments break the declared schema; a schema that cannot be used checks nothing."""
-    if not schema or call.kind != "function":
-        return ""
-    import jsonschema_rs
-    try:
-        validator = jsonschema_rs.validator_for(schema)
-        arguments = json.loads(call.arguments)
-    except Exception:   # the client's schema is at fault, not the model
-        return ""
-    return next((str(error.message) for error in validator.iter_errors(arguments)), "")
+    schema = rules.tools.get(call.name)
+    return structured.violation(json.loads(call.arguments), schema) if schema and call.kind == "function" else ""
 
 
 def _verbatim(choice: Choice, rules: Rules, lenient: bool) -> Ending:
@@ -138,7 +160,8 @@ def _rescued(choice: Choice, rules: Rules, prose: str, parsed: dialects.Parsed) 
     if made.invalid or not calls:
         return None
     events = [event for event in choice.hold if type(event) is not Text]
-    events += [Text(text, choice=choice.index) for text in (prose, parsed.text) if not blank(text)]
+    rest = parsed.rest if choice.said or not blank(prose) else parsed.text
+    events += [Text(text, choice=choice.index) for text in (prose, rest) if not blank(text)]
     return Ending(events, calls, touched=True)
 
 

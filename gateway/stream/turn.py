@@ -58,8 +58,8 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.events import Event, Text
 from gateway.stream import usage as tokens
-from gateway.stream.choices import Choice, blank, n_bytes, suspect
-from gateway.stream.ending import Ending, emptiness, finish, settle
+from gateway.stream.choices import Choice, blank, n_bytes, n_plain
+from gateway.stream.ending import Ending, emptiness, finish, second_chance, settle
 from gateway.stream.rules import DIALECT, PASSTHROUGH, STRUCTURED, UNDECIDED, Rules
 
 __all__ = ["DIALECT", "PASSTHROUGH", "STRUCTURED", "UNDECIDED", "Rules", "Turn"]
@@ -105,7 +105,7 @@ class Turn:
         if self.done:
             return []
         flow = self._flow
-        if flow is not None and (n_chars := _n_plain(events, flow.scan)) >= 0:
+        if flow is not None and (n_chars := n_plain(events, flow.scan)) >= 0:
             self.text_chars += n_chars
             return events
         self._now = now
@@ -219,8 +219,8 @@ class Turn:
         self._token()
         for decided in choice.tool(event):
             self._leave(decided)
-        self._n_calls += len(event.arguments) + 1
-        if choice.live is None and self._n_calls > self._rules.hold_max_bytes:
+        self._n_calls += len(event.name) + len(event.arguments)
+        if self._n_calls > self._rules.hold_max_bytes:
             raise GatewayError("bad_reply", "tool calls of the upstream exceed hold_max_bytes")
 
     def _on_usage(self, event: ev.Usage) -> None:
@@ -233,7 +233,11 @@ class Turn:
                 choice.finish = event
 
     def _on_fault(self, event: ev.Fault) -> None:
-        self._fail(event.error)
+        chance = second_chance(event.error, self._rules, self.committed)
+        if not chance:
+            self._fail(event.error)
+        for instead in chance:
+            _ON[type(instead)](self, instead)
 
     def _on_end(self, event: ev.End) -> None:
         self.done = True
@@ -314,14 +318,16 @@ class Turn:
         if not self.committed:
             self._commit()
         finishes: list[ev.Finish] = []
+        n_rescued = 0
         for choice, ending in zip(choices, endings, strict=True):
             for event in ending.events:
                 self._leave(event)
             self._out += ending.calls
+            n_rescued += sum([len(call.name) + len(call.arguments) for call in ending.calls])
             finishes.append(finish(choice, ending))
             self.touched = self.touched or ending.touched or finishes[-1] is not choice.finish
         self.finish = finishes[0].reason
-        said, n_chars = self.usage, self.text_chars + self._n_calls
+        said, n_chars = self.usage, self.text_chars + (self._n_calls or n_rescued)
         self.usage = tokens.settle(said, self._rules.prompt_tokens, n_chars, self.reasoning_chars)
         self.touched = self.touched or self.usage is not said
         self._out += [*finishes, self.usage, self._end or ev.End()]
@@ -352,16 +358,6 @@ class Turn:
     def _token(self) -> None:
         if self.first_token_at is None:
             self.first_token_at = self._now
-
-
-def _n_plain(events: list[Event], scan: bool) -> int:
-    """Characters of events that are nothing but text of choice 0 (no marker in sight); -1 if there is more to see."""
-    n_chars = 0
-    for event in events:
-        if type(event) is not Text or event.choice or scan and suspect(event.text) is not None:
-            return -1
-        n_chars += len(event.text)
-    return n_chars
 
 
 _ON: Final[dict[type[Event], Callable[[Turn, Any], None]]] = {

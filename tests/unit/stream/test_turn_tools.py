@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from gateway.core.errors import GatewayError
 from gateway.core.events import Event, Fault, Finish, Opaque, Reasoning, Text, ToolArgs, ToolCall, ToolDelta, ToolStart
 from gateway.stream.turn import DIALECT, PASSTHROUGH, UNDECIDED
 from tests.unit.stream.turns import (
@@ -11,6 +12,7 @@ from tests.unit.stream.turns import (
     META,
     STOP,
     TOOLS,
+    USAGE,
     calls,
     framed,
     kind,
@@ -239,20 +241,43 @@ def test_much_work_is_left_to_eof() -> None:
 
 def test_a_whole_reply_with_clean_calls_is_untouched() -> None:
     t = turn(tools=TOOLS, stream=False)
-    play(t, ToolDelta(index=0, id="call_1", name="get_weather", arguments=PARIS), Finish("tool_calls"),
-         turn_usage(), DONE)
+    play(t, ToolDelta(index=0, id="call_1", name="get_weather", arguments=PARIS), Finish("tool_calls"), USAGE, DONE)
     assert not t.touched
     t = turn(tools=TOOLS, stream=False)
-    play(t, ToolDelta(index=0, name="get_weather", arguments=PARIS), Finish("tool_calls"), turn_usage(), DONE)
+    play(t, ToolDelta(index=0, name="get_weather", arguments=PARIS), Finish("tool_calls"), USAGE, DONE)
     assert t.touched
-
-
-def turn_usage() -> Event:
-    from tests.unit.stream.turns import USAGE
-    return USAGE
 
 
 def test_a_fault_after_a_live_call_is_told() -> None:
     t = turn(tools=TOOLS, tool_calls="live")
     t.feed([DELTAS[0], DELTAS[1]], 1.0)
     assert isinstance(t.eof(1.0)[-1], Fault)
+
+
+def test_a_live_call_that_turns_out_broken_is_told() -> None:
+    t = turn(tools=TOOLS, tool_calls="live")
+    out = play(t, DELTAS[0], ToolDelta(index=0, arguments='["no object"]'), Finish("tool_calls"), DONE)
+    assert kinds(out)[0] == "ToolStart" and isinstance(out[-1], Fault)
+    assert kind(t) == "invalid_tool_arguments"
+
+
+def test_a_live_call_that_length_cut_is_passed_on_as_it_is() -> None:
+    out = play(turn(tools=TOOLS, tool_calls="live"), DELTAS[0], DELTAS[1], Finish("length"), DONE)
+    assert reasons(out) == ["length"] and kinds(out)[-1] == "End"
+
+
+def test_a_turn_that_the_provider_could_not_parse_itself_is_rescued_from_its_error() -> None:
+    body = {"error": {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": CALL}}
+    fault = Fault(GatewayError("in_band", "Failed to call a function.", verbatim=body))
+    t = turn(tools=TOOLS)
+    out = play(t, META, fault)
+    assert (calls(out)[0][0], reasons(out), t.fault) == ("get_weather", ["tool_calls"], None)
+    t = turn()
+    assert play(t, META, fault) == [] and t.fault is fault.error
+    assert play(turn(tools=TOOLS, rescue=False), fault) == []
+
+
+def test_a_rescued_call_counts_as_output() -> None:
+    t = turn(tools=TOOLS, prompt_tokens=5)
+    play(t, framed(CALL), STOP)
+    assert t.usage is not None and t.usage.estimated and t.usage.output > 5
