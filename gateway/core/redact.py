@@ -42,7 +42,7 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"[A-Za-z0-9]{32,}"), MASK),
 )
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f\u0085\u2028\u2029]+")
-_SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|access_?token|token|secret|password|authorization)$", re.I)
+_SECRET_NAME = re.compile(r"(?:^|[_-])(?:api[_-]?key|access[_-]?token|token|secret|password|authorization)$", re.I)
 
 
 def worth_hiding(secret: str) -> bool:
