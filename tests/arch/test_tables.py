@@ -1,4 +1,5 @@
 """The tables equal the files on disk: what is listed exists, and what exists is listed."""
+import ast
 import importlib
 import pkgutil
 import tomllib
@@ -65,11 +66,14 @@ def test_every_kind_of_failure_has_an_outcome():
     assert set(OUTCOMES) == set(KINDS)
 
 
+# Words for what the next versions refuse; the list may only shrink.
+NOT_RAISED_YET = {"budget", "upgrade_required"}
+
+
 def test_every_kind_of_failure_is_raised_or_classified_somewhere():
-    import ast
     named = {node.value for path in modules() if path.name not in ("errors.py", "outcomes.py")
              for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    assert set(KINDS) - named == set()
+    assert set(KINDS) - named == NOT_RAISED_YET
 
 
 @pytest.mark.parametrize("path", CATALOG, ids=lambda path: path.stem)
