@@ -1,13 +1,18 @@
 """What do the hot functions cost? Runs every ``bench_*.py`` beside this file and prints one table.
 
-A bench file has ``main()``, which returns rows ``(name, microseconds)`` or ``(name, microseconds, limit)``; ``timed`` measures one.
+A bench file has ``main()``, which returns rows ``(name, microseconds)`` or ``(name, microseconds, limit)``, or prints lines
+``name  1.23 µs``; ``timing.timed`` measures one.
 
     python -m benchmarks.micro            python benchmarks/micro [part of a name]
 """
+import contextlib
 import importlib.util
+import io
+import re
 import sys
 from pathlib import Path
 
+LINE = re.compile(r"(.+?)\s{2,}([\d.]+) µs")
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
@@ -17,7 +22,12 @@ def rows_of(path: Path) -> list[tuple[str, float, float | None]]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return [(row[0], row[1], row[2] if len(row) > 2 else None) for row in module.main() or ()]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        rows = module.main()
+    if rows is None:
+        rows = [(found[1].strip(), float(found[2])) for line in printed.getvalue().splitlines() if (found := LINE.match(line))]
+    return [(row[0], row[1], row[2] if len(row) > 2 else None) for row in rows]
 
 
 def main() -> int:
