@@ -65,11 +65,12 @@ class GatewayError(Exception):
     ``status`` is what a surface answers when this ends the request; ``upstream_status`` what the provider said.
     ``message`` is safe to show: whoever builds the error has redacted and bounded it. ``param`` names the field at fault
     (``messages.1.content``). ``retry_after_s`` is a time that somebody stated or that we know, in seconds.
-    ``verbatim`` is the upstream's own error body (redacted JSON) for failures that go back in its own words.
+    ``verbatim`` is the upstream's own error body (redacted JSON) for failures that go back in its own words. ``extra`` is shown
+    beside the message; ``hint`` is not: numbers that a refusal states about limits and sizes (``providers.hints.LimitsHint``).
     """
 
     __slots__ = ("kind", "origin", "status", "message", "type", "code", "param", "retry_after_s", "upstream_status",
-                 "verbatim", "extra")
+                 "verbatim", "extra", "hint")
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, param: str | None = None,
                  type: str | None = None, code: str | None = None, retry_after_s: float | None = None,
@@ -87,6 +88,7 @@ class GatewayError(Exception):
         self.upstream_status = upstream_status
         self.verbatim = verbatim
         self.extra = extra
+        self.hint: Any = None
 
     def __repr__(self) -> str:
         return f"GatewayError({self.kind!r}, {self.message!r}, status={self.status})"

@@ -90,12 +90,15 @@ def refine(fault: GatewayError, provider: Provider) -> GatewayError:
         return fault
     said = _in_band(fault)
     status, exact = _stated_status(said)
+    status = status or fault.upstream_status or 0
     rows, otherwise = rules_of(status) if status else _UNSTATED
     kind = wording.first(rows, said) or otherwise
     if kind == "rejected" and not exact:
         kind = "unsupported"      # a vague "invalid request" from inside a stream: another target may well take it
     error = _build(kind, said, provider, f"error {status}" if exact else "error in the stream", status)
     error.upstream_status = fault.upstream_status or error.upstream_status
+    if fault.extra and "failed_generation" in fault.extra:      # what is below ``verbatim`` was redacted
+        error.extra = {"failed_generation": fault.extra["failed_generation"]}
     if kind in _TIMED:
         error.retry_after_s = fault.retry_after_s or retry_after_s({}, said.payload, said.message, resets=status == 429)
     return error
@@ -150,7 +153,10 @@ def _build(kind: str, said: Words, provider: Provider, what: str, status: int) -
         if kind != "context_too_large" and isinstance(code, str) and code:
             error.code = redact(code, secrets, 120)
         error.verbatim = _verbatim(said, secrets)
-    error.extra = _extra(said)
+    generation = said.error.get("failed_generation")
+    if isinstance(generation, str) and generation:              # a call that the provider's own parser refused
+        error.extra = {"failed_generation": generation}
+    error.hint = limits_hint(said.message) or None
     return error
 
 
@@ -169,16 +175,3 @@ def _verbatim(said: Words, secrets: tuple[str, ...]) -> dict[str, Any]:
         "param": redact(said.param, secrets, 120) if said.param else None,
         "code": redact(code, secrets, 120) if isinstance(code, str) and code else code if isinstance(code, int) else None}}
 
-
-def _extra(said: Words) -> dict[str, Any] | None:
-    """What the pipeline can use: a call that the provider's parser refused, numbers about limits. Never shown."""
-    extra: dict[str, Any] = {}
-    generation = said.error.get("failed_generation")
-    if isinstance(generation, str) and generation:
-        extra["failed_generation"] = generation
-        code = said.error.get("code")
-        extra["code"] = code if isinstance(code, str) else "tool_use_failed"
-    hint = limits_hint(said.message)
-    if hint:
-        extra["hint"] = hint
-    return extra or None

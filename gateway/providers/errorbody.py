@@ -17,7 +17,8 @@ TEXT_LIMIT: Final = 8_192
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)
 _HTML = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body)\b", re.I | re.S)
 _SALES = re.compile(r"need more tokens\?.*", re.S)
-_CODE_NAMES = ("code", "type", "status", "error_type", "errorType", "__type", "reason", "error_code")
+_CODE_NAMES = ("code", "type", "status", "error_type", "errorType", "__type", "reason", "error_code",
+               "status_code", "http_status")
 
 
 class Words(msgspec.Struct, kw_only=True):

@@ -20,10 +20,9 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
 # flag -> what whoever reads it does
 FLAGS: Final[dict[str, str]] = {
     "no_stream_options": "stream_options is not sent; usage comes in the last chunk without being asked for",
-    "no_developer_role": "messages of the role developer are sent as system",
+    "developer_role": "messages of the role developer stay what they are, instead of being sent as system",
     "no_reasoning_content": "reasoning_content of earlier assistant messages is not sent",
     "tool_ids_9": "tool call ids are mapped to nine letters and digits",
-    "single_choice": "requests with n > 1 are not routed here",
     "demo": "answered in this process by gateway.mock, without network",
 }
 
@@ -36,10 +35,6 @@ QUIRKS: Final[dict[str, Quirk]] = {
         reason="logprobs, top_logprobs and logit_bias are answered with 400",
         url="https://console.groq.com/docs/openai",
         drop=frozenset({"logprobs", "top_logprobs", "logit_bias"})),
-    "single_choice": Quirk(
-        reason="n must be 1",
-        url="https://docs.anthropic.com/en/api/openai-sdk",
-        flags=frozenset({"single_choice"})),
     "gemini_strict_fields": Quirk(
         reason="fields that it does not know are refused (Unknown name …: Cannot find field)",
         url="https://github.com/ed-donner/agents/issues/45",
@@ -53,10 +48,10 @@ QUIRKS: Final[dict[str, Quirk]] = {
         reason="stream_options.include_usage is refused with 422; the last chunk carries usage anyway",
         url="https://github.com/avante-corp/avante.nvim/issues/2347",
         flags=frozenset({"no_stream_options"})),
-    "no_developer_role": Quirk(
-        reason="the role developer is unknown to it or to the chat templates that it runs",
-        url="https://github.com/earendil-works/pi/issues/1048",
-        flags=frozenset({"no_developer_role"})),
+    "developer_role": Quirk(
+        reason="it knows the role developer; DeepSeek, Mistral and the chat templates of local servers refuse it",
+        url="https://platform.openai.com/docs/api-reference/chat/create",
+        flags=frozenset({"developer_role"})),
     "no_reasoning_content": Quirk(
         reason="reasoning_content of an assistant message is refused with 422 extra_forbidden",
         url="https://github.com/charmbracelet/crush/issues/1590",

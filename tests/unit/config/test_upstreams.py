@@ -36,7 +36,7 @@ def test_a_model_table_keeps_its_facts():
 def test_a_preset_gives_the_rest():
     provider = one('[[providers]]\npreset = "groq"\napi_keys = ["gsk-123456"]')
     assert (provider.id, provider.name, provider.base_url) == ("groq", "Groq", "https://api.groq.com/openai/v1")
-    assert "logprobs" in provider.drop_params and "single_choice" in provider.flags
+    assert "logprobs" in provider.drop_params
     assert len(provider.models) > 1
 
 
@@ -47,7 +47,7 @@ def test_a_users_fields_win_over_the_preset_and_keep_its_facts():
     assert list(provider.models) == ["mine", "llama-3.3-70b-versatile"]
     known = provider.models["llama-3.3-70b-versatile"]
     assert (known.context, known.tools) == (5, True) and provider.models["mine"].tools is None
-    assert provider.flags == {"single_choice", "tool_ids_9"}
+    assert provider.flags == {"tool_ids_9"} and "logprobs" in provider.drop_params
 
 
 def test_a_preset_finds_its_usual_key():

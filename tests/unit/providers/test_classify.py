@@ -184,11 +184,22 @@ def test_a_stated_time_means_nothing_for_what_does_not_pass():
 
 def test_a_refused_tool_call_comes_along():
     extra = refused(400, says("bad call", code="tool_use_failed", failed_generation='{"name": "f"}')).extra
-    assert extra == {"failed_generation": '{"name": "f"}', "code": "tool_use_failed"}
+    assert extra == {"failed_generation": '{"name": "f"}'}
+
+
+def test_a_refused_tool_call_inside_a_stream_is_not_redacted():
+    fault = GatewayError("in_band", "x", extra={"failed_generation": "https://a.example"},
+                         verbatim=says("x", code="tool_use_failed", failed_generation="[url]"))
+    refined = refine(fault, ACME)
+    assert refined.kind == "unsupported" and refined.extra == {"failed_generation": "https://a.example"}
+
+
+def test_a_status_that_only_the_wire_knows_is_used():
+    assert refine(GatewayError("in_band", "x", upstream_status=503), ACME).kind == "overloaded"
 
 
 def test_numbers_about_limits_come_along():
-    hint = refused(413, says("on tokens per minute (TPM): Limit 12000, Requested 14137")).extra["hint"]
+    hint = refused(413, says("on tokens per minute (TPM): Limit 12000, Requested 14137")).hint
     assert (hint.metric, hint.limit, hint.requested) == ("tpm", 12_000, 14_137)
 
 
@@ -197,6 +208,10 @@ def test_numbers_about_limits_come_along():
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
 def test_garbage_is_an_error_like_any_other(status, body):
     assert isinstance(classify(status, {"retry-after": "soon"}, body, ACME), GatewayError)
+
+
+def test_without_numbers_there_is_no_hint():
+    assert refused(413, "").hint is None
 
 
 def test_every_row_is_used_and_names_a_kind():
