@@ -76,7 +76,7 @@ class Choice:
 
     def reasoning(self, event: Reasoning) -> list[Event]:
         """Thinking never waits. Prose before it keeps its place: nobody thinks in the middle of a marker."""
-        if self.whole and not blank(self.held_text()):
+        if self.whole and any(type(held) is not Text or not blank(held.text) for held in self.hold):
             return self._keep(event)
         if self.hold and self.said and self.mode is PASSTHROUGH and event.text:
             return [*self._release(), event]

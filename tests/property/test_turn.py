@@ -34,7 +34,8 @@ TERMINALS = (Finish, Usage, End, Fault)
 # Text that lives on the edge: pieces of markers, tags and JSON beside plain words.
 edges = st.sampled_from([" ", "\n", "<", "[", "<t", "<tool", "<tool_call", "<function", "[TOOL", "<think>", "</think>", "think",
                          "{", "}", '"', "a", "word ", "`", "é", "1 < 2"])
-edgy = st.lists(edges, max_size=12).map("".join)
+starts = st.sampled_from(dialects.MARKERS).flatmap(lambda marker: st.integers(1, len(marker)).map(lambda n: marker[:n]))
+edgy = st.lists(edges | starts, max_size=12).map("".join)
 prose = edgy.filter(lambda text: dialects.scan(text) < 0 and not text.lstrip().startswith("<think>"))
 reasons = st.sampled_from(["", "stop", "length", "tool_calls", "content_filter", "eos"])
 small = st.integers(0, 2)
