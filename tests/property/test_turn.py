@@ -85,7 +85,7 @@ def joined(out: list[Event], kind: type[Event]) -> str:
 
 
 @given(rules, st.lists(events, max_size=14), st.booleans(), st.lists(st.integers(0, 14), max_size=5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_grouping_of_events_into_reads_gives_the_same_turn(
         of: Rules, story: list[Event], ends: bool, cuts: list[int]) -> None:
     story = [*story, End()] if ends else story
@@ -96,7 +96,7 @@ def test_any_grouping_of_events_into_reads_gives_the_same_turn(
 
 
 @given(rules, st.lists(events, max_size=14), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_turn_ends_once_in_one_order_or_fails_without_a_word(of: Rules, story: list[Event], ends: bool) -> None:
     out, turn = told(of, [[event] for event in ([*story, End()] if ends else story)])
     assert turn.done
@@ -122,7 +122,7 @@ def test_a_turn_ends_once_in_one_order_or_fails_without_a_word(of: Rules, story:
 
 
 @given(prose, st.lists(st.integers(0, 60), max_size=8), st.booleans(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_text_in_is_text_out_whatever_it_resembles(text: str, cuts: list[int], tools: bool, stream: bool) -> None:
     places = sorted({cut for cut in cuts if 0 < cut < len(text)})
     pieces = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
@@ -138,7 +138,7 @@ def test_text_in_is_text_out_whatever_it_resembles(text: str, cuts: list[int], t
 
 @given(st.sampled_from(["", "Hi. ", "\n ", "<think>hm <tool_call></think>", "<think>a</think>b ", "1 < 2 [x] <tool "]),
        st.lists(st.integers(0, 100), max_size=8), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_split_of_text_gives_the_same_text_thinking_and_calls(before: str, cuts: list[int], stream: bool) -> None:
     text = before + CALL
     places = sorted({cut for cut in cuts if 0 < cut < len(text)})
@@ -217,4 +217,4 @@ class Pipeline(RuleBasedStateMachine):
 
 
 TestPipeline = Pipeline.TestCase
-TestPipeline.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestPipeline.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
