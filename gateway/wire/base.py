@@ -83,6 +83,10 @@ class Wire(Protocol):
         (passed in as request.conversation). Raises GatewayError("unsupported") when this wire cannot say it."""
         ...
 
+    def speaks(self, request: Request, to: Outbound) -> bool:
+        """As the upstream's wire: does this target answer in the very format that the client reads? Then frames may pass."""
+        ...
+
     def upstream_path(self, request: Request, to: Outbound) -> str:
         """Path to append to base_url, query included (``/chat/completions``)."""
         ...

@@ -35,11 +35,15 @@ def load(raw: bytes) -> tuple[Any, bool]:
 
 
 def dump(value: Any) -> bytes:
-    """JSON bytes of anything that ``load`` gives, halves of surrogate pairs included (they stay escapes)."""
+    """JSON bytes of anything that ``load`` gives, halves of surrogate pairs included (they stay escapes). Raises ValueError."""
     try:
         return orjson.dumps(value)
-    except TypeError:
+    except TypeError:                            # halves, large numbers, more than 254 levels
+        pass
+    try:
         return json.dumps(value, separators=(",", ":")).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def whole_text(text: str) -> str:

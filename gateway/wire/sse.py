@@ -73,9 +73,10 @@ class Splitter:
         limit = self._limit
         out: list[Frame] = []
         for part in parts:
-            if len(part) > limit:
+            size = len(part)
+            if size > limit:
                 raise _too_large(limit)
-            if part.startswith(b"data: ") and b"\n" not in part:
+            if size > 6 and part.startswith(b"data: ") and b"\n" not in part:
                 out.append((None, part[6:]))
             elif part:
                 event = _event(part)

@@ -1,5 +1,5 @@
 """OpenAI chat completions, towards clients and towards upstreams; legacy completions are a variant (operation ``completions``)."""
-from gateway.core.errors import GatewayError
+from gateway.core.errors import GatewayError, bad_request
 from gateway.core.events import Event
 from gateway.core.reply import Reply
 from gateway.core.request import Conversation, Request
@@ -36,10 +36,13 @@ class OpenAIChat:
 
     def build_request(self, request: Request, to: Outbound) -> bytes:
         if request.wire != self.name:
-            return building.other_format(request, to)
-        if request.operation == "completions":
-            return legacy.build_completion(request, to)
-        return outgoing.same_format(request, to)
+            build = building.other_format
+        else:
+            build = legacy.build_completion if request.operation == "completions" else outgoing.same_format
+        try:
+            return build(request, to)
+        except (ValueError, RecursionError):
+            raise bad_request("The request body is nested too deeply.") from None
 
     def upstream_path(self, request: Request, to: Outbound) -> str:
         return "/completions" if request.operation == "completions" and legacy.native(to) else "/chat/completions"

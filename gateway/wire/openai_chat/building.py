@@ -87,7 +87,7 @@ def _tools(talk: rq.Conversation, doc: Json) -> None:
         custom = any(tool.name == choice.name and tool.kind == "custom" for tool in talk.tools)
         kind = "custom" if custom else "function"
         doc["tool_choice"] = {"type": kind, kind: {"name": choice.name}}
-    elif choice.mode != "auto":
+    else:
         doc["tool_choice"] = choice.mode
     if choice.parallel is not None:
         doc["parallel_tool_calls"] = choice.parallel

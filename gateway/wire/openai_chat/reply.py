@@ -73,6 +73,8 @@ def _choice(choice: Json, position: int, out: list[ev.Event]) -> None:
         event.text = whole_text(event.text)
         out.append(event)
     calls = list(calls_of(message, index))
+    for place, call in enumerate(calls):
+        call.index = place                       # each entry is a call of its own, whatever index it repeats
     out += calls
     for key, value in message.items():
         if value and key not in _SAID and key not in used:

@@ -200,6 +200,8 @@ def _tools_of(body: Body, found: Findings) -> dict[str, Json | None]:
         tools = _tools.decode(raw)
     except msgspec.ValidationError as problem:
         raise told(problem, "tools") from None
+    except RecursionError:
+        raise invalid("tools", "is nested too deeply") from None
     if len(tools) > MAX_TOOLS:
         raise invalid("tools", f"holds more than {MAX_TOOLS} tools")
     if not tools:

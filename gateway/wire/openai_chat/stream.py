@@ -177,7 +177,10 @@ class Decoder:
             self._over = True
             out.append(doc)
         else:
-            self._read(doc, data if exact else None, out)
+            try:
+                self._read(doc, data if exact else None, out)
+            except (ValueError, RecursionError):             # deeper than anything that we may write again
+                self._unreadable(b"{", out)
 
     def _read(self, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
         envelope = self._envelope
