@@ -4,6 +4,7 @@ It understands what HTTP clients really send: a head, a body by length or in chu
 """
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from typing import Final, cast
 
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.I)
@@ -35,7 +36,7 @@ def unchunk(data: bytes, start: int) -> tuple[bytes, int] | None:
         parts.append(data[line + 2:start - 2])
 
 
-class HttpServerProtocol(asyncio.Protocol):
+class HttpServerProtocol(asyncio.Protocol, ABC):
     """Calls ``request(head, body)`` for one request at a time; the next one waits until ``answered`` is called."""
 
     def __init__(self) -> None:
@@ -58,8 +59,9 @@ class HttpServerProtocol(asyncio.Protocol):
         if not self.busy and self._have >= self._need:
             self._parse()
 
+    @abstractmethod
     def request(self, head: bytes, body: bytes) -> None:
-        raise NotImplementedError
+        """One request came. ``head`` ends with the line break of its last line."""
 
     def answered(self) -> None:
         self.busy = False

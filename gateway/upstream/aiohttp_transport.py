@@ -37,11 +37,13 @@ DNS_TTL_S: Final = 60
 class Route:
     """What is the same for all calls to one URL: whom to connect to, and the beginning of the head."""
 
-    __slots__ = ("request", "start", "pool")
+    __slots__ = ("request", "start", "pool", "_headers", "_lines")
 
     def __init__(self, url: URL, request: ClientRequest, pool: str) -> None:
         self.request = request
         self.pool = pool
+        self._headers: Mapping[str, str] = {}
+        self._lines = ""
         target = url.raw_path_qs
         extra = ""
         if request.proxy is not None and not request.is_ssl():
@@ -51,6 +53,16 @@ class Route:
                 login = aiohttp.BasicAuth(request.proxy.user or "", request.proxy.password or "")
                 extra = f"Proxy-Authorization: {login.encode()}\r\n"
         self.start = f" {target} HTTP/1.1\r\nHost: {request.headers['Host']}\r\n{extra}"
+
+    def lines(self, headers: Mapping[str, str]) -> str:
+        """The header lines. An account's headers are usually the very same mapping as the last time."""
+        if headers is self._headers:
+            return self._lines
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
+            raise GatewayError("internal", "a header for the upstream contains a line break")
+        self._headers, self._lines = headers, lines
+        return lines
 
 
 class AiohttpReply:
@@ -302,11 +314,8 @@ class AiohttpTransport:
 
 
 def _head(out: Outgoing, route: Route) -> bytes:
-    lines = "".join([f"{name}: {value}\r\n" for name, value in out.headers.items()])
-    if lines.count("\n") != len(out.headers) or lines.count("\r") != len(out.headers):
-        raise GatewayError("internal", "a header for the upstream contains a line break")
     length = "" if out.body is None else f"Content-Length: {len(out.body)}\r\n"
-    return f"{out.method}{route.start}{lines}{length}\r\n".encode()
+    return f"{out.method}{route.start}{route.lines(out.headers)}{length}\r\n".encode()
 
 
 def _answered(exc: Exception) -> bool:
