@@ -118,10 +118,11 @@ class Scrubber:
     ``contains`` and ``replace`` keep no state; ``feed`` and ``flush`` belong to one stream.
     """
 
-    __slots__ = ("_needles", "_tail")
+    __slots__ = ("_needles", "_ends", "_tail")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._needles = tuple({needle for secret in secrets if worth_hiding(secret) for needle in _forms(secret)})
+        self._ends = frozenset(b"".join(self._needles))      # what a read can end with that cuts a secret; a line feed never is
         self._tail = b""
 
     def contains(self, data: bytes) -> bool:
@@ -138,7 +139,12 @@ class Scrubber:
 
     def feed(self, data: bytes) -> bytes:
         """What may leave of the bytes so far; an end that may be the start of a secret waits for the next read."""
-        data = self.replace(self._tail + data) if self._tail else self.replace(data)
+        if not self._tail and data and data[-1] not in self._ends:
+            for needle in self._needles:
+                if needle in data:
+                    return self.replace(data)
+            return data
+        data = self.replace(self._tail + data)
         held = max((_overlap(data, needle) for needle in self._needles), default=0)
         if not held:
             self._tail = b""

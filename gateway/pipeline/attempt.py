@@ -28,7 +28,8 @@ ERROR_BODY_LIMIT: Final = 65_536
 class Exchange:
     """One attempt with everything it works on. ``commit_by``: when it is given up if nothing has left (hedge deadline)."""
 
-    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "turn", "sink", "commit_by", "same", "deadline")
+    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "turn", "sink", "commit_by", "same", "deadline", "overdue",
+                 "whole")
 
     def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
         self.call = call
@@ -37,17 +38,20 @@ class Exchange:
         self.plan = plan
         self.client = client
         self.ground = ground
-        self.same = lane.wire is client.wire
+        self.same = lane.wire.speaks(plan.request, lane.to_stream)
         self.turn = Turn(plan.rules, attempt.started)
         self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
         self.commit_by = float("inf")
         self.deadline: Deadline | None = None
+        self.whole: bytes | None = None              # the upstream's body, where it did not stream
+        self.overdue = False                         # ended by our own budget, not by a limit of its own
 
     def tick(self, now: float) -> None:
         """The deadline's timer: keep a silent client company, let thinking go that was held long enough."""
         client, timeouts = self.client, self.ground.snapshot.timeouts
         if not client.committed:
             if now >= self.commit_by:
+                self.overdue = True
                 raise GatewayError("timeout", "the time for this request is over")
             self.sink.later(self.turn.tick(now))
             if timeouts.early_keepalive_s and self.plan.request.stream \
@@ -129,7 +133,7 @@ async def read_turn(x: Exchange, source: Source) -> None:
             waiting = False
             deadline.token()
         if turn.done or not data:
-            await sink.close(out + await ending(turn, now), source)
+            await sink.close(out + await ending(turn, now))
             return
         if out:
             await sink.push(out, now)

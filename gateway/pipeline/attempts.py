@@ -97,4 +97,4 @@ def finish(x: Exchange, error: GatewayError | None, reservation: Reservation) ->
         ground.health.succeeded(candidate, now)
     elif error.kind != "client_gone":
         ground.health.failed(candidate, error, now, ground.clock.wall(), committed=attempt.committed,
-                             silent_s=now - attempt.started)
+                             silent_s=(x.turn.first_token_at or now) - attempt.started, overdue=x.overdue)

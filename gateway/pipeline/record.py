@@ -13,8 +13,12 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
     if not call.outcome:
         call.outcome = outcome(call)
     if reservation is not None:
-        used = call.usage.input + call.usage.output if call.usage is not None else 0
-        reservation.settle(used, call.ended)
+        if call.usage is not None:
+            reservation.settle(call.usage.input + call.usage.output, call.ended)
+        elif call.attempts:
+            reservation.release(call.ended)
+        else:
+            reservation.settle(0, call.ended)
     ground.journal.add(call)
 
 

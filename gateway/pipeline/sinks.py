@@ -14,7 +14,6 @@ from gateway.wire.base import Encoder, Shown
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
-    from gateway.pipeline.source import Source
 
 
 class Sink(Protocol):
@@ -25,7 +24,7 @@ class Sink(Protocol):
 
     async def push(self, out: list[ev.Event], now: float) -> None: ...
 
-    async def close(self, out: list[ev.Event], source: "Source | None" = None) -> None: ...
+    async def close(self, out: list[ev.Event]) -> None: ...
 
     def later(self, out: list[ev.Event]) -> None: ...
 
@@ -70,7 +69,7 @@ class StreamSink:
         except GatewayError:
             pass                                     # the client is gone; the handler's own task is told by its connection
 
-    async def close(self, out: list[ev.Event], source: "Source | None" = None) -> None:
+    async def close(self, out: list[ev.Event]) -> None:
         """The turn is over: its last events and the end of the stream leave in one write. Raises the turn's fault if
         nothing has left."""
         x = self.x
@@ -114,15 +113,14 @@ class WholeSink:
     async def push(self, out: list[ev.Event], now: float) -> None:
         self.events += out
 
-    async def close(self, out: list[ev.Event], source: "Source | None" = None) -> None:
+    async def close(self, out: list[ev.Event]) -> None:
         x = self.x
         self.events += out
         if x.turn.fault is not None and (not self.events or type(self.events[-1]) is ev.Fault):
             raise x.turn.fault
         form = shown(x, self.model)
         form.touched = x.turn.touched
-        raw = source.whole if source is not None and x.same else None
-        body = x.client.wire.build_reply(fold(self.events), form, raw)
+        body = x.client.wire.build_reply(fold(self.events), form, x.whole if x.same else None)
         commit(x, x.ground.clock.now())
         conclude(x)
         await x.client.answer(body)

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
 
 BODY_LIMIT = 64 << 20
+BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 
 
 class Source:
     """One reply, read as events."""
 
-    __slots__ = ("reply", "wire", "same", "decoder", "whole", "_first", "_scrubber")
+    __slots__ = ("reply", "x", "wire", "decoder", "_first", "_scrubber")
 
     def __init__(self, reply: Reply, x: "Exchange") -> None:
         self.reply = reply
+        self.x = x
         self.wire = x.lane.wire
-        self.same = x.same
         self.decoder = self.wire.decoder(x.same, x.sink.model, x.ground.snapshot.stream.max_frame_bytes)
-        self.whole: bytes | None = None              # the body, where the upstream did not stream
         self._first = True
         self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
 
@@ -38,7 +38,7 @@ class Source:
             self._first = False
             if not streams(data, self.reply.headers.get("Content-Type", "")):
                 data += await self.reply.read(BODY_LIMIT)
-                self.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
+                self.x.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
                 return b""
         if self._scrubber is None:
             return data
@@ -53,18 +53,17 @@ class Source:
 
     def events(self, data: bytes) -> list[ev.Event]:
         """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""
-        if self.whole is None:
+        whole = self.x.whole
+        if whole is None:
             return self.decoder.feed(data) if data else self.decoder.close()
-        if not self.whole.strip():
+        if not whole.strip():
             raise GatewayError("bad_reply", "The provider answered 200 with an empty body.")
-        return self.wire.parse_reply(self.whole, self.same)
+        return self.wire.parse_reply(whole, self.x.same)
 
 
 def streams(data: bytes, content_type: str) -> bool:
-    """Is this the beginning of an event stream? Its bytes say so unless there are none yet."""
-    head = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)[:1]
+    """Is this the beginning of an event stream? JSON and HTML are never one, whatever the label says."""
+    head = data[:256].removeprefix(BOM).lstrip(_BLANK)[:1]
     if head in (b"{", b"<", b"["):
         return False
-    if head:
-        return head in (b"d", b"e", b":", b"i", b"r")
-    return content_type.startswith("text/event-stream")
+    return content_type.startswith("text/event-stream") or head in (b"d", b"e", b":", b"i", b"r", BOM[:1])

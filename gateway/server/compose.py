@@ -30,7 +30,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     from gateway.upstream.aiohttp_transport import AiohttpTransport
 
     transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
-    parts = Parts(transports=transports, health=Health(snapshot.routing.transient_cooldown_s), limits=Limits(),
+    parts = Parts(transports=transports, health=Health(), limits=Limits(),
                   journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock or SystemClock(),
                   inflight=Inflight())
     return Desk(ground(snapshot, parts)), parts
@@ -38,6 +38,8 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
 
 def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     """The ground of one configuration on parts that live on."""
+    parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
+    parts.health.budget_s = snapshot.routing.budget_s
     return Ground(snapshot, catalog=Catalog(snapshot.providers), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight)

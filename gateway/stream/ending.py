@@ -178,10 +178,10 @@ def _structured(choice: Choice, rules: Rules, lenient: bool) -> Ending:
         return called
     if healed is not None:
         return _verbatim(choice, rules, lenient) if exact else _replaced(choice, healed.text)
-    if choice.reason != "length":
-        return Ending([], error=GatewayError("format_ignored", "the upstream ignored response_format"))
     if lenient:
         return _verbatim(choice, rules, lenient)
+    if choice.reason != "length":
+        return Ending([], error=GatewayError("format_ignored", "the upstream ignored response_format"))
     return Ending([], error=GatewayError("truncated_json", "truncated JSON: the answer was cut before it was complete"))
 
 

@@ -387,6 +387,7 @@ _PAYS: Final[dict[type[Event], Callable[[Turn, Any], bool]]] = {
 _SALVAGE: Final[dict[str, Callable[[Turn], bool]]] = {
     "unparseable_dialect": lambda turn: True,
     "truncated_json": lambda turn: True,
+    "format_ignored": lambda turn: True,
     "empty_length": lambda turn: True,
     "empty": lambda turn: turn.reasoning_chars > 0,
 }

@@ -42,7 +42,9 @@ async def one(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamRespon
         name = unquote(http.rel_url.raw_path[len(door.path):])
         if not principal.allows(name):
             raise GatewayError("no_model", f"The model {name[:200]!r} does not exist or this key may not use it.", param="model")
-        await client.answer(msgspec.json.encode(entry(name, resolve(name, ground.catalog).targets, ground)))
+        listed = ground.catalog.find(name)
+        targets = listed.targets if listed is not None else resolve(name, ground.catalog).targets
+        await client.answer(msgspec.json.encode(entry(name, targets, ground)))
     except GatewayError as error:
         await client.fail(error)
     assert client.response is not None

@@ -44,11 +44,11 @@ def test_json_in_a_wrapping_is_unwrapped(answer: str) -> None:
     assert t.touched
 
 
-def test_what_is_no_json_moves_on() -> None:
+def test_what_is_no_json_moves_on_and_is_delivered_as_text_when_nobody_is_left() -> None:
     t = turn(format=OBJECT)
     assert play(t, Text("I cannot do that"), STOP, DONE) == []
     assert kind(t) == "format_ignored"
-    assert t.salvage(3.0) == []
+    assert text(t.salvage(3.0)) == "I cannot do that"
 
 
 def test_json_that_length_cut_moves_on_and_is_delivered_when_nobody_is_left() -> None:
@@ -59,10 +59,10 @@ def test_json_that_length_cut_moves_on_and_is_delivered_when_nobody_is_left() ->
     assert (text(out), reasons(out)) == ('{"a": "bc', ["length"])
 
 
-def test_after_thinking_left_a_broken_promise_is_told() -> None:
+def test_after_thinking_left_the_text_is_delivered_as_it_is() -> None:
     t = turn(format=OBJECT, reasoning="live")
     out = play(t, Reasoning("hm"), Text("no json"), STOP, DONE)
-    assert kinds(out) == ["Reasoning", "Fault"]
+    assert (text(out), reasons(out)) == ("no json", ["stop"])
     out = play(turn(format=OBJECT, reasoning="live"), Reasoning("hm"), Text('{"a'), Finish("length"), DONE)
     assert (text(out), reasons(out)) == ('{"a', ["length"])
 
