@@ -23,6 +23,8 @@ from gateway.upstream.guard import FORWARDED, outgoing
 from gateway.upstream.transport import Outgoing, Reply
 
 ERROR_BODY_LIMIT: Final = 65_536
+GOODBYE_S: Final = 5.0                               # what may pass between a finish reason and the end of the stream
+LOST: Final = frozenset({"timeout", "transport", "truncated"})
 
 
 class Exchange:
@@ -94,9 +96,14 @@ async def try_once(x: Exchange) -> None:
             finally:
                 linger(reply, x.turn.done and x.turn.fault is None)
     except GatewayError as error:
-        if not x.client.committed or error.kind == "client_gone":
+        if error.kind == "client_gone":
             raise
-        await x.sink.broke(error)
+        if x.turn.over and error.kind in LOST:
+            await x.sink.close(await ending(x.turn, x.ground.clock.now()))
+        elif x.client.committed:
+            await x.sink.broke(error)
+        else:
+            raise
 
 
 async def answered(x: Exchange, reply: Reply) -> None:
@@ -135,6 +142,8 @@ async def read_turn(x: Exchange, source: Source) -> None:
         if turn.done or not data:
             await sink.close(out + await ending(turn, now))
             return
+        if turn.over:
+            deadline.ending(GOODBYE_S)
         if out:
             await sink.push(out, now)
 

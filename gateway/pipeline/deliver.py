@@ -6,6 +6,7 @@ written before ``start``, which is the commit point on the wire: status line, he
 """
 import asyncio
 from collections.abc import Mapping
+
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 

@@ -178,6 +178,12 @@ class Turn:
         return n_chars > HEAVY_CHARS
 
     @property
+    def over(self) -> bool:
+        """Every choice has said why it ended and only the upstream's End is missing: silence, or a lost connection, is an
+        EOF now and no failure."""
+        return not self.done and bool(self._choices) and all(c.finish is not None for c in self._choices.values())
+
+    @property
     def mode(self) -> str:
         """Of the first choice."""
         first = next(iter(self._choices.values()), None)

@@ -80,6 +80,12 @@ class Deadline:
         """The first content or reasoning token came."""
         self._first_token_at = inf
 
+    def ending(self, within_s: float) -> None:
+        """All was said but goodbye: silence counts for so long only."""
+        if within_s < self._idle_s:
+            self._idle_s = within_s
+            self._arm()
+
     def touch(self) -> None:
         """The upstream said something, be it a comment."""
         self.seen = self._loop.time()

@@ -202,3 +202,12 @@ async def test_the_hedge_deadline_ends_an_attempt_in_flight(gateway, upstream):
     got = await ask(base_url)
     assert got.status == 502 and got.headers["X-Fallback-Attempts"] == "3"
     await ups[2].until(lambda: not ups[2].busy)
+
+
+@pytest.mark.parametrize("end", [say.Hang(), say.Reset(), say.Close()], ids=["silence", "reset", "close"])
+async def test_after_a_finish_reason_a_lost_end_is_no_failure(gateway, upstream, monkeypatch, end):
+    monkeypatch.setattr("gateway.pipeline.attempt.GOODBYE_S", 0.1)
+    up = await upstream(say.stream("all ", "said").but(say.Wait(0.02), end, after=4))
+    base_url = await gateway(client_key() + provider(up))
+    got = await ask(base_url, stream=True)
+    assert (got.text, got.finishes, got.done, got.error, got.broken) == ("all said", ["stop"], 1, None, "")
