@@ -1,12 +1,13 @@
 """How long may an attempt be silent, and at what point?
 
-One timer in the loop holds all of an attempt's limits. It is armed for the earliest moment at which something could be due and
-looks again when it fires: what happened in between is an attribute (``touch``), never a timer call. On expiry the task that
-runs the attempt is cancelled, and the cancellation comes out of ``with deadline:`` as GatewayError("timeout"), unless
-somebody else cancelled that task as well: then theirs wins (the rule of asyncio.timeout).
+One timer in the loop holds all of an attempt's limits. It is armed for the earliest moment at which something could be due, at
+most a few seconds ahead, and looks again when it fires: what happened in between is an attribute (``touch``), never a timer
+call. On expiry the task that runs the attempt is cancelled, and the cancellation comes out of ``with deadline:`` as
+GatewayError("timeout"), unless somebody else cancelled that task as well: then theirs wins (the rule of asyncio.timeout).
 
-Phases: start -> ``headers()`` -> ``token()``. While we write to a slow client (``pause`` ... ``resume``) the upstream is not blamed
-for silence. The same timer calls ``on_tick`` at the moments asked for with ``wake_at``: keep-alives, and turns that hold something.
+Phases: start -> ``headers()`` -> ``token()``. While we write to a slow client (``pause`` ... ``resume``) the upstream is not
+blamed for silence. The same timer calls ``on_tick`` at the moments asked for with ``wake_at``: keep-alives, and turns that hold
+something.
 """
 import asyncio
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from gateway.core.errors import GatewayError
 from gateway.upstream.transport import Timeouts
 
 SLACK_S: Final = 0.002                       # uvloop's clock counts in whole milliseconds
+LOOK_S: Final = 5.0                          # the timer looks at least so often: what is set meanwhile needs no timer call of its own
 
 
 class Deadline:
@@ -110,8 +112,12 @@ class Deadline:
         due = min(self._first_byte_at, self._first_token_at, self._total_at, self.seen + self._idle_s, self._tick_at)
         if self._timer is not None:
             self._timer.cancel()
+        if due != inf:
+            due = min(due, self._loop.time() + LOOK_S)
+            self._timer = self._loop.call_at(due, self._fire)
+        else:
+            self._timer = None
         self._armed = due
-        self._timer = None if due == inf else self._loop.call_at(due, self._fire)
 
     def _disarm(self) -> None:
         if self._timer is not None:
