@@ -298,7 +298,7 @@ class AiohttpTransport:
                 if len(self._pools) >= MAX_SOCKS:
                     raise GatewayError("transport", "too many SOCKS proxies are in use")
                 socks: Any = importlib.import_module("aiohttp_socks").ProxyConnector     # 40 ms; only who needs it pays
-                pool = cast(aiohttp.TCPConnector, socks.from_url(proxy, rdns=True, **settings))
+                pool = cast(aiohttp.TCPConnector, socks.from_url(proxy.replace("socks5h:", "socks5:", 1), rdns=True, **settings))
             else:
                 pool = aiohttp.TCPConnector(**settings)
             self._pools[name] = pool

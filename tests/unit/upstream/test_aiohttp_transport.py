@@ -280,6 +280,38 @@ async def test_a_proxy_that_cannot_be_used_is_an_error(transport: AiohttpTranspo
         assert not up.requests
 
 
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+async def test_socks_resolves_the_name_at_the_proxy(transport: AiohttpTransport, scheme: str) -> None:
+    pytest.importorskip("aiohttp_socks")
+    asked: list[bytes] = []
+
+    async def pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            sink.write(data)
+        sink.close()
+
+    async with Upstream(s.reply("via socks")) as up:
+        async def socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readexactly((await reader.readexactly(2))[1])
+            writer.write(b"\x05\x00")
+            assert (await reader.readexactly(4))[3] == 3            # a name, not an address
+            asked.append(await reader.readexactly((await reader.readexactly(1))[0]))
+            await reader.readexactly(2)
+            writer.write(b"\x05\x00\x00\x01" + bytes(6))
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", up.port)
+            await asyncio.gather(pipe(reader, up_writer), pipe(up_reader, writer))
+        server = await asyncio.start_server(socks, "127.0.0.1", 0)
+        out = call(up, url="http://upstream.invalid/v1", proxy=f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        for _ in range(2):
+            assert b"via socks" in await (await transport.send(out)).read(1_000)
+        assert asked == [b"upstream.invalid"]
+        with pytest.raises(GatewayError, match="proxy refused"):
+            await transport.send(call(up, proxy="socks5://127.0.0.1:1"))
+        await transport.close()
+        server.close()
+        await up.until(lambda: up.open_connections == 0)
+
+
 # -- both loops
 
 def test_it_works_on_uvloop_too() -> None:
