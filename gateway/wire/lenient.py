@@ -1,5 +1,6 @@
 """How is almost-JSON read and written? Strict and fast first; what only Python's own ``json`` takes, after that."""
 import json
+import math
 import re
 from typing import Any, Final
 
@@ -24,12 +25,19 @@ def load(raw: bytes) -> tuple[Any, bool]:
         nonlocal exact
         exact = False
 
+    def number(digits: str) -> float | None:
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        nothing(digits)
+        return None
+
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         text, exact = raw.decode("utf-8", "replace"), False
     try:
-        return json.loads(text, parse_constant=nothing), exact
+        return json.loads(text, parse_constant=nothing, parse_float=number), exact
     except RecursionError:
         raise ValueError("nested too deeply") from None
 

@@ -157,7 +157,6 @@ class CompletionEncoder(Encoder):
         self._native = self._native or event.id.startswith("cmpl-")
         super().meta(event, out)
         self.id = completion_id(self.id)
-        self._opened.update(range(128))          # there are no roles
 
     def text(self, event: ev.Text, out: list[bytes]) -> None:
         if event.choice not in self._begun:

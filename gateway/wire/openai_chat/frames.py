@@ -13,7 +13,7 @@ from gateway.core import events as ev
 from gateway.wire.lenient import dump, load
 from gateway.wire.openai_chat.envelope import Envelope, mend_choice
 from gateway.wire.openai_chat.faults import ended_in_failure, fault_of
-from gateway.wire.openai_chat.schema import FAILED, Json, finish_word, read_usage
+from gateway.wire.openai_chat.schema import Json, finish_word, read_usage, says_failed
 
 WIRE: Final = "openai-chat"
 REASONING: Final = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
@@ -46,11 +46,12 @@ def parse_frame(data: bytes, event: str | None) -> tuple[Json | ev.Fault | None,
 def read_frame(doc: Json, envelope: Envelope, data: bytes | None = None) -> list[ev.Event]:
     """The events of one frame. ``data``: its own bytes, if they may be passed on."""
     usage = _take_usage(doc)
-    choices = doc.get("choices")
-    choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
+    told = doc.get("choices")
+    choices: list[Json] = [c for c in told if isinstance(c, dict)] if isinstance(told, list) else []
     if not choices:
         return _choiceless(doc, usage, envelope)
-    whole = data is not None and len(choices) == 1 and usage is None
+    whole = data is not None and told == choices and len(choices) == 1 and usage is None
+    doc["choices"] = choices
     for position, choice in enumerate(choices):
         whole = mend_choice(choice, position) and whole
     original = None
@@ -100,7 +101,7 @@ class _Choice:
 
     def events(self) -> list[ev.Event]:
         native = self.choice.get("finish_reason")
-        if native in FAILED:
+        if says_failed(native):
             return [ev.Fault(ended_in_failure(native))]
         finish = finish_word(native)
         pieces = list(pieces_of(self.delta, self.index))

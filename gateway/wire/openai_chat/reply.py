@@ -13,10 +13,10 @@ from gateway.wire.lenient import dump, load, whole_text
 from gateway.wire.openai_chat.encode import call_json, chat_id, finish_for, legacy_calls
 from gateway.wire.openai_chat.faults import ended_in_failure, fault_of
 from gateway.wire.openai_chat.frames import COUNTS, REASONING, WIRE, calls_of, pieces_of
-from gateway.wire.openai_chat.schema import FAILED, FINISH, Json, finish_word, read_usage, write_usage
+from gateway.wire.openai_chat.schema import Json, finish_word, read_usage, says_failed, write_usage
 
 _SAID: Final = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING})
-_WORDS: Final = frozenset({*FINISH.values(), "function_call"})
+_WORDS: Final = ("stop", "length", "tool_calls", "content_filter", "function_call")
 
 
 # ---------------------------------------------------------------- reading
@@ -41,13 +41,14 @@ def parse_reply(raw: bytes, same: bool) -> list[ev.Event]:
     for position, choice in enumerate(choices):
         if isinstance(choice, dict):
             _choice(choice, position, out)
+            if type(out[-1]) is ev.Fault:
+                return out
     usage = doc.get("usage")
     if not usage and isinstance(bag := doc.get("x_groq"), dict):
         usage = bag.get("usage")
     if isinstance(usage, dict) and usage:
         out.append(read_usage(usage))
-    if type(out[-1]) is not ev.Fault:
-        out.append(ev.End())
+    out.append(ev.End())
     return out
 
 
@@ -61,7 +62,7 @@ def _choice(choice: Json, position: int, out: list[ev.Event]) -> None:
     index = choice.get("index")
     index = index if isinstance(index, int) and not isinstance(index, bool) and index >= 0 else position
     native = choice.get("finish_reason")
-    if native in FAILED:
+    if says_failed(native):
         out.append(ev.Fault(ended_in_failure(native)))
         return
     message = choice.get("message") or choice.get("delta")

@@ -162,7 +162,11 @@ FINISH: Final = {
 }
 
 # Words that say the provider failed. DeepSeek: the answer was cut for lack of resources; Z.ai: its own inference broke.
-FAILED: Final = frozenset({"error", "insufficient_system_resource", "network_error"})
+_FAILED: Final = frozenset({"error", "insufficient_system_resource", "network_error"})
+
+
+def says_failed(word: Any) -> bool:
+    return isinstance(word, str) and word in _FAILED
 
 
 def finish_word(word: Any) -> str:

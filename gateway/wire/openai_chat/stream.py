@@ -25,6 +25,8 @@ _PINGS: Final = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 _HOLE: Final = "~a hole for the text~"
 _QUOTED_HOLE: Final = b'"' + _HOLE.encode() + b'"'
 _LESSONS: Final = 24                             # frames of a stream that may be looked at for its shape
+_LARGE: Final = 2_048                            # bytes of a first read that are worth learning for
+_FIRST_FRAMES: Final = 4                         # a role frame and three of text
 
 _decode_frame = msgspec.json.Decoder(Frame).decode
 _decode_texts = msgspec.json.Decoder(list[str]).decode
@@ -49,19 +51,28 @@ class Shape:
         self.choice = choice
         self.out_head, self.out_foot = out or (b"", b"")
 
-    def strings(self, data: bytes) -> tuple[list[bytes], list[str]] | None:
-        """The strings of a read that is nothing but such frames, as JSON and decoded; None for any other read.
+    def strings(self, data: bytes) -> tuple[list[bytes], list[str], int]:
+        """The strings of the frames of this shape that ``data`` begins with, as JSON and decoded, and how many bytes they are.
 
-        They are decoded together, parted by a line feed, which no JSON string may hold: so none can reach into the next.
+        They are decoded together, parted by a line feed, which no JSON string may hold: so none can reach into the next, and
+        the first foot in the last piece (it ends in line feeds) is where the last string ends.
         """
-        if not (data.startswith(self.head) and data.endswith(self.foot)):
-            return None
-        quoted = data[self.n_head:-self.n_foot].split(self.joint)
+        if not data.startswith(self.head):
+            return [], [], 0
+        quoted = data[self.n_head:].split(self.joint)
+        last = quoted[-1]
+        at = last.find(self.foot)
+        if at < 0:
+            n_used = len(data) - len(last) - self.n_head          # the last frame is not complete
+            quoted.pop()
+        else:
+            n_used = len(data) - len(last) + at + self.n_foot
+            quoted[-1] = last[:at]
         try:
             texts = _decode_texts(b"[%b]" % b",\n".join(quoted))
         except msgspec.DecodeError:
-            return None
-        return (quoted, texts) if len(texts) == len(quoted) and "" not in texts else None
+            return [], [], 0
+        return (quoted, texts, n_used) if len(texts) == len(quoted) and "" not in texts else ([], [], 0)
 
 
 class Decoder:
@@ -84,28 +95,43 @@ class Decoder:
     def feed(self, data: bytes) -> list[ev.Event]:
         if self._over:
             return []
-        shape = self._shape
-        if shape is not None and self._split.idle and not self._halves:
-            found = shape.strings(data)
-            if found is not None:
-                kind, choice = shape.kind, shape.choice
-                if not self._envelope.same:
-                    return [kind(text, None, choice) for text in found[1]]
-                head, foot = shape.out_head, shape.out_foot
-                return [kind(text, head + quoted + foot, choice) for quoted, text in zip(*found, strict=True)]
         out: list[ev.Event] = []
+        if self._shape is None and len(data) > _LARGE:
+            cut = _nth_end(data, _FIRST_FRAMES)                   # learn from its beginning, so that the rest goes quickly
+            self._frames(data[:cut], out)
+            data = data[cut:]
+        shape = self._shape
+        if shape is not None and self._split.idle and not self._halves and not self._over:
+            data = data[self._alike(shape, data, out):]
+        if data and not self._over:
+            self._frames(data, out)
+        return out
+
+    def _alike(self, shape: Shape, data: bytes, out: list[ev.Event]) -> int:
+        """The events of the frames of this shape that ``data`` begins with; how many bytes they are."""
+        quoted, texts, n_used = shape.strings(data)
+        kind, choice = shape.kind, shape.choice
+        if self._envelope.same:
+            head, foot = shape.out_head, shape.out_foot
+            out += [kind(text, head + string + foot, choice) for string, text in zip(quoted, texts, strict=True)]
+        else:
+            out += [kind(text, None, choice) for text in texts]
+        return n_used
+
+    def _frames(self, data: bytes, out: list[ev.Event]) -> None:
         for name, frame in self._split.feed(data):
             self._frame(name, frame, out)
             if self._over:
                 break
-        return out
 
     def run(self, data: bytes) -> int:
         shape = self._shape
         if shape is None or not shape.verbatim or self._over or self._halves or not self._split.idle:
             return 0
-        found = shape.strings(data)
-        return len(found[0]) if found is not None else 0
+        if not data.endswith(shape.foot):
+            return 0
+        quoted, _, n_used = shape.strings(data)
+        return len(quoted) if n_used == len(data) else 0
 
     def close(self) -> list[ev.Event]:
         """The upstream's EOF. A last frame that was cut is not told: the missing end is what counts, and the turn sees it."""
@@ -126,7 +152,7 @@ class Decoder:
             event = self._typed(data, out)
             if event is not None:
                 out.append(event)
-                if self._lessons:
+                if self._lessons and self._shape is None:
                     self._learn(data, event)
                 return
         self._rich(name, data, out)
@@ -270,6 +296,17 @@ class Decoder:
                 return
             out = (parts[0], parts[1])
         self._shape = Shape(*seen, type(tried), tried.choice, out)
+
+
+def _nth_end(data: bytes, n: int) -> int:
+    """Where the n-th frame of a read ends; its whole length if it has fewer."""
+    at = 0
+    for _ in range(n):
+        found = data.find(b"\n\n", at)
+        if found < 0:
+            return len(data)
+        at = found + 2
+    return at
 
 
 def _is_utf8(data: bytes) -> bool:
