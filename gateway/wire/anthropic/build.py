@@ -120,9 +120,8 @@ def _tool(tool: Tool, to: Outbound) -> Json | None:
     schema.setdefault("properties", {})
     out: Json = {"name": safe_name(tool.name)}
     description = tool.description
-    if tool.kind == "custom" and tool.payload and isinstance(tool.payload.get("format"), dict):
-        grammar = tool.payload["format"].get("definition")
-        description += f"\n\nThe string `input` must follow this grammar:\n{grammar}" if grammar else ""
+    if tool.kind == "custom" and (grammar := _grammar(tool.payload or {})):
+        description += f"\n\nThe string `input` must follow this grammar:\n{grammar}"
     if description:
         out["description"] = description
     out["input_schema"] = schema
@@ -132,6 +131,14 @@ def _tool(tool: Tool, to: Outbound) -> Json | None:
         out["strict"] = tool.strict
     own: Json = tool.extra.get(NAME, {})
     return out | own
+
+
+def _grammar(payload: Json) -> Any:
+    """What a freeform tool's text must look like: Responses says it flat, chat in boxes."""
+    for box in ("custom", "format", "grammar"):
+        inner = payload.get(box)
+        payload = inner if isinstance(inner, dict) else payload
+    return payload.get("definition")
 
 
 def _server_tool(tool: Tool, to: Outbound) -> Json | None:

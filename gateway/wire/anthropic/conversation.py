@@ -26,6 +26,7 @@ _PLACED: Final = frozenset({
     "stop_sequences", "thinking", "metadata", "service_tier", "output_config", "output_format",
 })
 _EFFORTS: Final = {"max": "xhigh"}
+_BILLING: Final = "x-anthropic-billing-header:"
 _EMPTY_SCHEMA: Final[Json] = {"type": "object", "properties": {}}
 
 
@@ -50,12 +51,14 @@ def _messages(body: Json) -> list[Message]:
     if isinstance(system, str):
         out += [Message("system", [Text(system)])] if system.strip() else []
     elif system:
-        parts = _parts(system)
+        parts = _instructions(system)
         out += [Message("system", parts)] if parts else []
     for turn in body["messages"]:
         role, content = turn["role"], turn.get("content")
         parts = ([Text(content)] if content else []) if isinstance(content, str) else _parts(content or [])
-        if role == "user":
+        if role in ("system", "developer"):
+            parts = [part for part in parts if isinstance(part, Text)]
+        elif role == "user":
             results: list[Part] = [part for part in parts if isinstance(part, Result)]
             parts = [part for part in parts if not isinstance(part, Result)]
             if results:
@@ -64,6 +67,11 @@ def _messages(body: Json) -> list[Message]:
         if parts or role == "assistant":
             out.append(Message(role, parts))
     return out
+
+
+def _instructions(blocks: list[Json]) -> list[Part]:
+    """Without the line that Claude Code writes for Anthropic's billing: it tells a model nothing, and changes."""
+    return [part for part in _parts(blocks) if isinstance(part, Text) and not part.text.startswith(_BILLING)]
 
 
 def _parts(blocks: list[Json]) -> list[Part]:

@@ -80,8 +80,8 @@ def mend(messages: list[Json], *, merge: bool, unsigned: bool = False) -> list[J
     """Messages that the API takes. ``merge``: turns must alternate and begin with the user's (a translation's do);
     ``unsigned``: the target accepts thinking without a signature."""
     turns = _Turns(unsigned)
-    for position, message in enumerate(messages):
-        turns.add(message, last=position == len(messages) - 1)
+    for message in messages:
+        turns.add(message)
     out = turns.settled()
     if not merge:
         return out
@@ -107,21 +107,19 @@ class _Turns:
         self._waiting: dict[str, tuple[str, dict[str, Json | None]]] = {}
         self._slots: list[tuple[Json, dict[str, Json | None]]] = []
 
-    def add(self, message: Json, last: bool) -> None:
+    def add(self, message: Json) -> None:
         role = message["role"]
         blocks = [kept for block in _blocks(message.get("content")) if (kept := self._keep(block, role)) is not None]
         slots: dict[str, Json | None] = {}
         if role == "assistant":
             slots = {block["id"]: None for block in blocks if block["type"] == "tool_use"}
         if not blocks:
-            if last and role == "assistant" and self._out:
-                self._out.append(message)
             return
         if role == "user" and self._slots and self._out and self._out[-1] is self._slots[-1][0] \
                 and not self._out[-1]["content"]:
             self._out[-1]["content"] = blocks
         else:
-            self._out.append({**message, "content": blocks})
+            self._out.append(message if isinstance(message["content"], str) else {**message, "content": blocks})
         if slots:
             self._await(blocks, slots)
 

@@ -69,7 +69,8 @@ def _text(block: Json, i: int, same: bool) -> list[ev.Event]:
 
 def _thinking(block: Json, i: int, same: bool) -> list[ev.Event]:
     text, signature = block.get("thinking"), block.get("signature")
-    return [ev.Reasoning(text if isinstance(text, str) else "", None, 0, signature if isinstance(signature, str) else None)]
+    signature = signature if isinstance(signature, str) and signature else None
+    return [ev.Reasoning(text if isinstance(text, str) else "", None, 0, signature)]
 
 
 def _redacted(block: Json, i: int, same: bool) -> list[ev.Event]:
