@@ -70,7 +70,10 @@ def command(url: str | None, key: str | None, model: str, scenarios: tuple[str, 
     """
     chosen = scenarios or USUAL
     if url or direct:
-        found = [Measured(row) for row in run_bench(None if direct else url, key, model, chosen, seconds)]
+        try:
+            found = [Measured(row) for row in run_bench(None if direct else url, key, model, chosen, seconds)]
+        except OSError as error:
+            raise click.ClickException(f"nothing answers at {url}: {error.strerror or error}") from error
     else:
         with private_gateway() as gateway:
             found = [measured(gateway, name, seconds) for name in chosen]
