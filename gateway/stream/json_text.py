@@ -13,6 +13,9 @@ _SPAN = re.compile(rf'{_STRING}|[{{}}\[\]"]', re.DOTALL)
 _CONTROL = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 
+_raw_decode = json.JSONDecoder(strict=False).raw_decode
+MAX_DEPTH = 512
+
 _LOOSE_LIMIT = 65_536
 _LOOSE = re.compile(
     rf"""(?P<string>{_STRING})|(?P<single>'(?:[^'\\]++|\\.)*+')|(?P<number>-?\d[\w.+\-]*+)|(?P<word>[A-Za-z_$][\w$]*+)"""
@@ -42,12 +45,18 @@ def strict(text: str) -> Any:
 
 
 def span(text: str, start: int) -> int:
-    """The end of the object or array that opens at ``start``, or -1 when it does not close."""
+    """The end of the object or array that opens at ``start``, or -1 when it does not close (or is deeper than any real one)."""
+    try:
+        return _raw_decode(text, start)[1]        # in C where it is JSON
+    except (ValueError, RecursionError):
+        pass
     depth = 0
     for match in _SPAN.finditer(text, start):
         token = text[match.start()]
         if token in "{[":
             depth += 1
+            if depth > MAX_DEPTH:
+                return -1
         elif token in "}]":
             depth -= 1
             if depth <= 0:

@@ -12,26 +12,26 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from gateway.stream.json_text import decoded, escape_controls, strict, unescaped
+from gateway.stream.json_text import MAX_DEPTH, decoded, escape_controls, strict, unescaped
 from gateway.stream.shape import ANY, Shape
 
 _STOP = re.compile(r'["\\]').search               # ends a run inside a string
 _MARK = re.compile(r'["{}\[\],]').search          # ends a run outside of strings
 _BLANK: Final = " \t\r\n"
 _FIRST = re.compile(r"(?:[ \t\r\n]|\\[nrt])*+(\\?)(.?)", re.DOTALL)
-_MAX_DEPTH: Final = 512                           # deeper text passes unlooked at: no schema declares that
 
 # where the scanner stands; an index into _STEPS
 _ROOT, _SCALAR, _BETWEEN, _KEY, _TEXT, _HELD, _WRAPPED, _BLIND = range(8)
 
 
 class _Frame:
-    """An open object or array: what is declared there, and whether a key comes next."""
-    __slots__ = ("shape", "is_object", "at_key", "index", "key")
+    """An open object or array: what is declared there, whether a key comes next, whether a value just ended."""
+    __slots__ = ("shape", "is_object", "at_key", "ended", "index", "key")
 
     def __init__(self, shape: Shape, is_object: bool) -> None:
         self.shape = shape
         self.is_object = self.at_key = is_object
+        self.ended = False
         self.index = 0
         self.key = ""
 
@@ -125,6 +125,7 @@ class Mender:
             self._comma = ""
             if top is not None:
                 self._stack.pop()
+                self._end_value()
             return
         self._out.append(self._comma)
         self._comma = ""
@@ -132,14 +133,23 @@ class Mender:
             self._comma = ","
             if top is not None:
                 top.index += 1
-                top.at_key = top.is_object
+                top.at_key, top.ended = top.is_object, False
+        elif top is not None and (top.ended or (top.at_key and char != '"')):
+            self._out.append(char)
+            self._at = _BLIND                     # no JSON any more: nothing can be repaired
         elif char == '"':
             self._string(top)
         else:
             self._out.append(char)
             self._stack.append(_Frame(top.child() if top is not None else self._shape, char == "{"))
-            if len(self._stack) > _MAX_DEPTH:
-                self._at = _BLIND
+            if len(self._stack) > MAX_DEPTH:
+                self._at = _BLIND                 # no schema declares anything that deep
+
+    def _end_value(self) -> None:
+        if self._stack:
+            self._stack[-1].ended = True
+        else:
+            self._at = _BLIND                     # the whole value is over
 
     # -- strings
 
@@ -191,11 +201,13 @@ class Mender:
         if where == _HELD:
             mended = _contained(raw, self._wanted) if self._stack else _unwrapped(raw, self._shape)
             self._out.append(f'"{raw}"' if mended is None else mended)
-            return
-        self._out.append('"')
+        else:
+            self._out.append('"')
         if where == _KEY:
             top = self._stack[-1]
             top.at_key, top.key = False, decoded(raw) or ""
+        else:
+            self._end_value()
 
     def _look(self) -> None:
         """A held string that does not begin like the container it would have to be passes like any other.
@@ -211,8 +223,8 @@ class Mender:
         elif (escape and first == "u") or (self._stack and not escape and self._wanted.wants(first)):
             self._n_look = 1 << 62
         elif not self._stack and first == "{" and not escape:
-            self._at, self._inner, self._pending = _WRAPPED, Mender(self._shape), "\\" if self._escaped else ""
-            self._wrapped(start[:-1] if self._escaped else start, 0)
+            self._at, self._inner = _WRAPPED, Mender(self._shape)
+            self._wrapped(start, 0)
         else:
             self._at = _TEXT
             self._out += ('"', start)
@@ -241,7 +253,7 @@ class Mender:
         self._out.append(self._inner.feed("".join(pieces)))
         if end < n:
             self._out.append(self._inner.close())
-            self._inner, self._at = None, _BETWEEN
+            self._inner, self._at = None, _BLIND
         return at - n_before + min(end + 1, n)
 
 

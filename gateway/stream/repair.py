@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.stream.json_text import loose, strict
+from gateway.stream.json_text import MAX_DEPTH, loose, strict
 from gateway.stream.mend import mend, nothing
-from gateway.stream.shape import shape
+from gateway.stream.shape import ANY, Shape, shape
 
 # a string that may stand for a container: nothing else in valid JSON is ever changed
+_LOOKED_AT = (str, dict, list)
 _SUSPECT = re.compile(r'"[ \t\r\n]*+(?:[\[{]|\\[nrtu])').search
 
 
@@ -27,7 +28,9 @@ def checked(arguments: str, schema: Mapping[str, Any] | None, guess: bool = True
     except ValueError:
         return ("{}", True) if nothing(arguments) else _broken(arguments, schema, guess)
     if isinstance(value, dict):
-        return (arguments if _SUSPECT(arguments) is None else _fit(mend(arguments, shape(schema)), arguments)), True
+        if schema is None or _SUSPECT(arguments) is None or not _misses(value, shape(schema)):
+            return arguments, True
+        return _fit(mend(arguments, shape(schema)), arguments), True
     if nothing(arguments):
         return "{}", True
     if isinstance(value, str):
@@ -44,6 +47,20 @@ def _broken(arguments: str, schema: Mapping[str, Any] | None, guess: bool) -> tu
     if read is None or not _is_object(read):
         return arguments, False
     return _fit(mend(read, shape(schema)), read), True
+
+
+def _misses(value: Any, place: Shape, depth: int = 0) -> bool:
+    """Is there a string that begins like the container that is declared in its place? Only what the schema knows is walked."""
+    if place is ANY or depth > MAX_DEPTH:
+        return False
+    if isinstance(value, str):
+        return place.wants(value.lstrip(" \t\r\n")[:1])
+    if isinstance(value, dict):
+        return any(_misses(below, place.key(key), depth + 1) for key, below in value.items() if isinstance(below, _LOOKED_AT))
+    if isinstance(value, list):
+        return any(_misses(below, place.item(index), depth + 1) for index, below in enumerate(value)
+                   if isinstance(below, _LOOKED_AT))
+    return False
 
 
 def _fit(mended: str, before: str) -> str:

@@ -11,12 +11,13 @@ from gateway.core.request import Format
 from gateway.stream.json_text import span, strict
 
 _JSON_BLANK: Final = " \t\r\n"
+_NO_TEXT: Final = "\ufeff\u200b\xa0 \t\r\n"
 _FENCE = re.compile(r"```[^\n`]*\n")
 _OPEN = re.compile(r"[\[{]").search
 _LIKE_JSON = re.compile(r'\{\s*+"|\[\s*+["{\[\d-]').match
 _MAX_FENCES: Final = 8
 _MAX_PARTS: Final = 32
-_MAX_UNCLOSED: Final = 4                          # brackets of prose that never close; each costs a look at the whole rest
+_MAX_UNCLOSED: Final = 2                          # brackets of prose that never close; each costs a look at the whole rest
 _BACKTRACKS: Final = 100_000                      # for the patterns of a client's schema
 
 _validators: LruMap[bytes, Any] = LruMap(256)
@@ -32,16 +33,19 @@ def enforce(text: str, format: Format) -> Healed | None:
     """The text, or the part of it that fits. None: there is no such part, or it was cut."""
     validator = _validator(format.schema) if format.kind == "json_schema" else None
     fallback: Healed | None = None
-    for candidate, changed in _candidates(text):
-        try:
-            value = strict(candidate)
-        except ValueError:
-            continue
-        if format.kind == "json_object" and not isinstance(value, dict):
-            continue
-        if validator is None or _valid(validator, value):
-            return Healed(candidate, changed)
-        fallback = fallback or Healed(candidate, changed)
+    for candidates in (_whole, _excerpts):        # nearly always the whole text is the answer
+        for candidate, changed in candidates(text):
+            try:
+                value = strict(candidate)
+            except ValueError:
+                continue
+            if format.kind == "json_object" and not isinstance(value, dict):
+                continue
+            if validator is None or _valid(validator, value):
+                return Healed(candidate, changed)
+            fallback = fallback or Healed(candidate, changed)
+        if fallback is not None:
+            break
     return None if format.strict else fallback
 
 
@@ -53,15 +57,18 @@ def violation(value: Any, schema: dict[str, Any] | None) -> str:
     return next((str(error.message) for error in validator.iter_errors(value)), "")
 
 
-def _candidates(text: str) -> list[tuple[str, bool]]:
-    whole = text.strip(_JSON_BLANK)
-    if whole[:1] in ("{", "["):
-        end = span(whole, 0)
-        if end == len(whole) or (end < 0 and _LIKE_JSON(whole)):
-            return [(text, False)]                # nothing inside a whole value, or one that was cut, is the answer instead
-    bare = whole.strip("\ufeff \t\r\n\xa0")
-    found = [(text, False), (bare, True)] if bare != whole else [(text, False)]
-    return found + [(part, True) for part in _fenced(bare) + _parts(bare)]
+def _whole(text: str) -> list[tuple[str, bool]]:
+    bare = text.strip(_NO_TEXT)
+    return [(text, False)] if bare == text.strip(_JSON_BLANK) else [(text, False), (bare, True)]
+
+
+def _excerpts(text: str) -> list[tuple[str, bool]]:
+    bare = text.strip(_NO_TEXT)
+    if bare[:1] in ("{", "["):
+        end = span(bare, 0)
+        if end == len(bare) or (end < 0 and _LIKE_JSON(bare)):
+            return []                             # nothing inside a whole value, or one that was cut, is the answer instead
+    return [(part, True) for part in _fenced(bare) + _parts(bare)]
 
 
 def _fenced(text: str) -> list[str]:

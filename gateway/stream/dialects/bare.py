@@ -3,7 +3,6 @@ import re
 from typing import Any, Final
 
 from gateway.stream.dialects.reader import Dead, Parsed, Reader, Tools, value_of
-from gateway.stream.json_text import span
 
 _CALL_KEYS: Final = frozenset(("name", "arguments", "parameters", "type", "id"))
 _NAMED = re.compile(r"\s*+([\w.\-]++)[\s=>(]*+(?=\{)")
@@ -16,7 +15,7 @@ def whole_json(text: str, tools: Tools) -> Parsed | None:
     An object with more keys than a call has is data that happens to have a name.
     """
     bare = unfenced(text)
-    if not tools or not bare.startswith("{") or span(bare, 0) != len(bare):
+    if not tools or not bare.startswith("{") or not bare.endswith("}") or '"name"' not in bare:
         return None
     return _calls(bare, tools, _is_call)
 
