@@ -4,7 +4,7 @@ from typing import Any, Final
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.reply import Choice, Reply
-from gateway.wire import splice
+from gateway.wire import lenient, splice
 from gateway.wire.anthropic.encoder import message_id, unique
 from gateway.wire.anthropic.faults import fault_of
 from gateway.wire.anthropic.schema import (
@@ -108,7 +108,7 @@ def build(reply: Reply, shown: Shown, raw: bytes | None) -> bytes:
 
 def _kept(reply: Reply, choice: Choice, shown: Shown, raw: bytes) -> bytes | None:
     """The upstream's own body, changed where the turn differs from it; None where it is no message."""
-    body = load(raw)
+    body, exact = lenient.load(raw)
     content = body.get("content") if isinstance(body, dict) else None
     if not isinstance(content, list):
         return None
@@ -127,7 +127,7 @@ def _kept(reply: Reply, choice: Choice, shown: Shown, raw: bytes) -> bytes | Non
         if not body.get(key):
             changes[key] = value
     model = body.get("model")
-    if not changes and isinstance(model, str):
+    if not changes and exact and isinstance(model, str):
         if model == shown.model:
             return raw
         if (renamed := splice.set_model(raw, model, shown.model)) is not None:

@@ -3,10 +3,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from gateway.core.errors import bad_request
 from gateway.core.request import Format, Request, ToolChoice
 from gateway.wire.anthropic.mend import sound
-from gateway.wire.anthropic.schema import CLIENT_TOOLS, NAME, Json, dump, load
+from gateway.wire.anthropic.schema import CLIENT_TOOLS, NAME, Json, dump
+from gateway.wire.problems import decode
+
+_body = msgspec.json.Decoder(dict[str, Any])
 
 ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 CHOICES: Final = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
@@ -26,7 +31,8 @@ _SESSION: Final = re.compile(r"session(?:_id\"?\s*:\s*\"|_)([0-9A-Za-z-]{8,})")
 
 def parse(raw: bytes, operation: str) -> Request:
     """Raises bad_request with the path of the field."""
-    body = _object(raw)
+    body, raw = decode(raw, _body)
+    _check(body)
     counting = operation == "count_tokens"
     limit = body.get("max_tokens")
     if limit is None and not counting:
@@ -48,13 +54,7 @@ def parse(raw: bytes, operation: str) -> Request:
         clean=_clean(body), operation=operation)
 
 
-def _object(raw: bytes) -> Json:
-    try:
-        body = load(raw)
-    except ValueError as error:
-        raise bad_request(f"The request body is not valid JSON: {str(error)[:120]}") from None
-    if not isinstance(body, dict):
-        raise bad_request("The request body must be a JSON object.")
+def _check(body: Json) -> None:
     for name, kinds, wanted in _FIELDS:
         value = body.get(name)
         if value is not None and (not isinstance(value, kinds) or isinstance(value, bool) and kinds is not bool):
@@ -62,7 +62,6 @@ def _object(raw: bytes) -> Json:
     for i, word in enumerate(body.get("stop_sequences") or ()):
         if not isinstance(word, str):
             raise bad_request(f"stop_sequences.{i}: Input should be a string", f"stop_sequences.{i}")
-    return body
 
 
 class _Survey:

@@ -1,15 +1,14 @@
-"""What does Anthropic's Messages API look like to us? Its words for endings and errors, token counts, ids, and lenient JSON.
+"""What does Anthropic's Messages API look like to us? Its words for endings and errors, token counts, ids.
 
 https://docs.anthropic.com/en/api/messages · .../messages-streaming · .../errors · .../handling-stop-reasons
 """
-import json
 import re
 from typing import Any, Final
 
 import msgspec
-import orjson
 
 from gateway.core.events import Usage
+from gateway.wire import lenient
 
 NAME: Final = "anthropic"
 Json = dict[str, Any]
@@ -129,25 +128,13 @@ def _count(native: Json, name: str) -> int:
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else 0
 
 
-# ---------------------------------------------------------------- lenient JSON
+# ---------------------------------------------------------------- calls, and JSON as the rest of the folder uses it
 def load(raw: bytes) -> Any:
-    """A JSON value; halves of surrogate pairs, which a strict parser refuses, stay halves. Raises ValueError."""
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(raw.decode("utf-8", "replace"), parse_constant=lambda _: None)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    """A JSON value, leniently read. Raises ValueError."""
+    return lenient.load(raw)[0]
 
 
-def dump(value: Any) -> bytes:
-    """JSON bytes of anything that ``load`` gives; halves of surrogate pairs stay escapes, huge integers integers."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+dump = lenient.dump
 
 
 def arguments(value: Any) -> str:

@@ -13,8 +13,9 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.ids import token
 from gateway.core.redact import redact
+from gateway.wire import lenient
 from gateway.wire.anthropic.faults import fault_of
-from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, arguments, dump, load, read_usage
+from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, arguments, dump, read_usage
 from gateway.wire.sse import Splitter
 
 _frame = msgspec.json.Decoder(Frame)
@@ -114,9 +115,9 @@ class Decoder:
         if data.strip(_BLANK) == b"[DONE]":
             return
         try:
-            doc = load(data)
+            doc, exact = lenient.load(data)
         except ValueError:
-            doc = None
+            doc, exact = None, False
         if not isinstance(doc, dict):
             said = f": {redact(data[:400].decode('utf-8', 'replace'))}" if name == "error" else "."
             out.append(ev.Fault(GatewayError("bad_reply", "The provider sent an event that is not JSON" + said)))
@@ -130,7 +131,7 @@ class Decoder:
         if handler is not None:
             raw = None
             if self._same:
-                raw = data if b"\n" not in data and doc.get("type") else dump(doc | {"type": kind})
+                raw = data if exact and b"\n" not in data and doc.get("type") else dump(doc | {"type": kind})
             handler(self, doc, raw, out)
 
     def _index(self, doc: Json) -> int:
@@ -228,7 +229,7 @@ class Decoder:
         whole, text, self._half = not self._half, self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             self._half, text, whole = text[-1], text[:-1], False
-        fixed = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        fixed = lenient.whole_text(text)
         return fixed, whole and fixed == text
 
     def _block_stop(self, doc: Json, raw: bytes | None, out: list[ev.Event]) -> None:

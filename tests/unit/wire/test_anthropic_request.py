@@ -53,11 +53,16 @@ def test_a_field_at_fault_is_named(change, path):
     assert error["error"]["type"] == "invalid_request_error" and path in error["error"]["message"]
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'"x"', b"[" * 100_000])
-def test_what_is_no_object_is_refused(raw):
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'"x"', b"[" * 100_000, b'{"max_tokens":NaN}'])
+def test_what_is_no_json_object_is_refused(raw):
     with pytest.raises(GatewayError) as caught:
         ANTHROPIC.parse_request(raw)
     assert caught.value.kind == "bad_request"
+
+
+def test_half_an_emoji_becomes_a_replacement_character():
+    parsed = ANTHROPIC.parse_request(b'{"max_tokens":5,"messages":[{"role":"user","content":"cut \\ud83e"}]}')
+    assert json.loads(ANTHROPIC.build_request(parsed, TO))["messages"][0]["content"] == "cut \ufffd"
 
 
 # ---------------------------------------------------------------- facts

@@ -321,3 +321,19 @@ def test_live_calls_that_overlap_do_not_share_a_block():
     frames = told(ev.ToolStart(0, "a", "f"), ev.ToolArgs(0, '{"q":'), ev.ToolStart(1, "b", "g"), ev.ToolArgs(1, '{"r":'),
                   ev.Text("meanwhile"), ev.ToolArgs(0, "1}"), ev.ToolArgs(1, "2}"), ev.Finish("tool_calls"), ev.End())
     assert [b.get("input", b.get("text")) for b in blocks(frames)] == [{"q": 1}, {"r": 2}, "meanwhile"]
+
+
+# ---------------------------------------------------------------- what the turn makes of text
+def test_a_think_tag_becomes_a_block_and_later_numbers_follow():
+    data = opening() + text_block(0, "<think>plan", " b</think>The answer", " is 4.") + text_block(1, "More.") + ending()
+    found = [block for block in blocks(through(data)) if block.get("text") != ""]
+    assert [(b["type"], (b.get("thinking") or b.get("text")).strip()) for b in found] == [
+        ("thinking", "plan b"), ("text", "The answer is 4."), ("text", "More.")]
+
+
+def test_a_call_written_as_text_becomes_a_call():
+    written = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+    frames = through(opening() + text_block(0, written[:20], written[20:]) + ending(), tools={"f": None})
+    assert blocks(frames)[-1] | {"id": ""} == {"type": "tool_use", "id": "", "name": "f", "input": {"a": 1}}
+    assert "tool_call" not in json.dumps([b.get("text") for b in blocks(frames)])
+    assert of(frames, "message_delta")["delta"]["stop_reason"] == "tool_use"
