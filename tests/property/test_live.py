@@ -86,7 +86,7 @@ def plainly(value: Any, schema: Any, root: Any = SCHEMA) -> Any:
     return value
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cut(SLOPPY))
 def test_any_cut_leaves_what_the_whole_repair_makes(case: tuple[str, list[str]]) -> None:
     text, pieces = case
@@ -97,7 +97,7 @@ def test_any_cut_leaves_what_the_whole_repair_makes(case: tuple[str, list[str]])
         assert json.loads(left) == json.loads(whole)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(TEXTS)
 def test_repair_changes_what_the_schema_demands_and_nothing_else(text: str) -> None:
     repaired = repair(text, SCHEMA)
@@ -106,13 +106,13 @@ def test_repair_changes_what_the_schema_demands_and_nothing_else(text: str) -> N
         assert repaired == text
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(TEXTS)
 def test_a_whole_object_written_as_a_string_is_the_object(text: str) -> None:
     assert json.loads(repair(json.dumps(text), SCHEMA)) == json.loads(repair(text, SCHEMA))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(TEXTS, st.data())
 def test_a_call_that_was_cut_never_becomes_another_call(text: str, data: st.DataObject) -> None:
     part = text[:data.draw(st.integers(1, max(len(text) - 1, 1)))]
@@ -120,7 +120,7 @@ def test_a_call_that_was_cut_never_becomes_another_call(text: str, data: st.Data
     assert not good or json.loads(repaired) == json.loads(repair(text, SCHEMA))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(st.sampled_from('{}[]":,\\ntu01 a\n\'😀'), max_size=40), st.data())
 def test_garbage_is_kept_or_refused_but_never_raises(text: str, data: st.DataObject) -> None:
     assert repair(text, SCHEMA) == text or isinstance(strict(repair(text, SCHEMA)), dict)
@@ -136,7 +136,7 @@ DELTAS = st.builds(
     kind=st.sampled_from(["function", "function", "custom"]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(DELTAS, max_size=10))
 def test_whatever_pieces_come_the_calls_that_leave_are_sound(deltas: list[ToolDelta]) -> None:
     calls, leaving = Calls(), LiveCalls({"f": None, "fg": None})
