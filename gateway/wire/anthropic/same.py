@@ -28,6 +28,9 @@ def rebuild(request: Request, to: Outbound) -> bytes:
     if not changes and not gone and not renamed:
         if model == to.model:
             return request.raw
+        head = b'{"model":%b,' % _encode(model)
+        if request.raw.startswith(head):         # where nearly all clients write it; tools may have a parameter of that name
+            return b'{"model":%b,%b' % (_encode(to.model), request.raw[len(head):])
         if (raw := splice.set_model(request.raw, model, to.model)) is not None:
             return raw
     top: dict[str, bytes | msgspec.Raw] = dict(splice.fields(request.raw))

@@ -77,6 +77,8 @@ class Decoder:
 
     # ------------------------------------------------------------------ frames
     def _take(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
+        if name is not None and name != "content_block_delta":
+            return self._lenient(name, data, out)
         try:
             frame = _frame.decode(data)
         except msgspec.MsgspecError:
@@ -112,7 +114,7 @@ class Decoder:
 
     def _lenient(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
         """Any frame, however it is written."""
-        if data.strip(_BLANK) == b"[DONE]":
+        if name == "ping" or data.strip(_BLANK) == b"[DONE]":
             return
         try:
             doc, exact = lenient.load(data)
