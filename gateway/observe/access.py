@@ -4,8 +4,10 @@ Lines are made by orjson or a format string (about 1 µs) and written by a threa
 lines new ones are dropped and counted, since a stalled pipe must not stall the gateway.
 """
 import asyncio
+import re
 import sys
 import time
+from functools import lru_cache
 from typing import TextIO
 
 import orjson
@@ -14,6 +16,7 @@ from gateway.core.call import Call
 
 FLUSH_S = 0.2
 MAX_LINES = 20_000
+_PLAIN = re.compile(r"[\w./:+@-]+").fullmatch
 QUIET = {"warning", "error", "critical"}            # log levels at which only failures are written
 
 
@@ -71,16 +74,22 @@ class AccessLog:
 
 def facts(call: Call) -> dict[str, object]:
     """The fields of a line; times in milliseconds, tokens as the answer's usage says."""
-    usage = call.usage
+    usage, request = call.usage, call.request
+    started = call.started
     return {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(call.wall)), "id": call.id, "surface": call.surface,
-        "key": call.principal or None, "model": call.request.model if call.request is not None else None,
-        "routed": call.routed or None, "status": call.status, "outcome": call.outcome, "attempts": len(call.attempts),
-        "ms": round((call.ended - call.started) * 1000, 1),
-        "ttft_ms": round((call.first_token_at - call.started) * 1000, 1) if call.first_token_at else None,
+        "time": stamp(int(call.wall)), "id": call.id, "surface": call.surface, "key": call.principal or None,
+        "model": request.model if request is not None else None, "routed": call.routed or None, "status": call.status,
+        "outcome": call.outcome, "attempts": len(call.attempts), "ms": int((call.ended - started) * 10_000) / 10,
+        "ttft_ms": int((call.first_token_at - started) * 10_000) / 10 if call.first_token_at else None,
         "in": usage.input if usage is not None else None, "out": usage.output if usage is not None else None,
         "stream": call.stream, "finish": call.finish or None, "error": call.error.kind if call.error is not None else None,
     }
+
+
+@lru_cache(maxsize=4)
+def stamp(wall: int) -> str:
+    """A second in ISO form; hundreds of requests share it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(wall))
 
 
 def json_line(call: Call) -> str:
@@ -88,4 +97,24 @@ def json_line(call: Call) -> str:
 
 
 def text_line(call: Call) -> str:
-    return " ".join([f"{name}={value}" for name, value in facts(call).items() if value is not None]) + "\n"
+    """``name=value`` of everything that is known; the client's own words are quoted where they could be mistaken."""
+    usage, request, started = call.usage, call.request, call.started
+    line = (f"time={stamp(int(call.wall))} id={call.id} surface={call.surface} status={call.status} outcome={call.outcome}"
+            f" attempts={len(call.attempts)} ms={(call.ended - started) * 1000:.1f}")
+    if call.first_token_at:
+        line += f" ttft_ms={(call.first_token_at - started) * 1000:.1f}"
+    if request is not None:
+        line += f" model={quoted(request.model)}"
+    if call.routed:
+        line += f" routed={quoted(call.routed)} finish={call.finish}"
+    if usage is not None:
+        line += f" in={usage.input} out={usage.output}"
+    if call.principal:
+        line += f" key={quoted(call.principal)}"
+    if call.error is not None:
+        line += f" error={call.error.kind}"
+    return line + "\n"
+
+
+def quoted(value: str) -> str:
+    return value if _PLAIN(value) else orjson.dumps(value).decode()

@@ -4,6 +4,7 @@ Raises ``GatewayError`` if the attempt failed before the commit point: nothing h
 the commit point a failure is told to the client here and noted on the attempt.
 """
 import asyncio
+from math import inf
 from typing import Any, Final
 
 from gateway.core import events as ev
@@ -43,7 +44,7 @@ class Exchange:
         self.same = lane.wire.speaks(plan.request, lane.to_stream)
         self.turn = Turn(plan.rules, attempt.started)
         self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
-        self.commit_by = float("inf")
+        self.commit_by = inf
         self.deadline: Deadline | None = None
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
         self.overdue = False                         # ended by our own budget, not by a limit of its own
@@ -65,6 +66,8 @@ class Exchange:
 
     def schedule(self) -> None:
         """Ask for the next tick: the earliest moment at which ``tick`` could have something to do."""
+        if not self.plan.request.stream and self.commit_by == inf:
+            return
         client, settings = self.client, self.ground.snapshot
         timeouts, due = settings.timeouts, [self.commit_by] if not client.committed else []
         if self.plan.request.stream:
@@ -75,7 +78,7 @@ class Exchange:
             if not client.started and timeouts.early_keepalive_s:
                 due.append(self.call.started + timeouts.early_keepalive_s)
         assert self.deadline is not None
-        self.deadline.wake_at(min(due, default=float("inf")))
+        self.deadline.wake_at(min(due, default=inf))
 
 
 async def try_once(x: Exchange) -> None:

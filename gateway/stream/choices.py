@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from gateway.core.events import Event, Finish, Opaque, Reasoning, Refusal, Text, ToolDelta
+from gateway.core.events import Event, Finish, Opaque, Reasoning, Refusal, Text, ToolArgs, ToolDelta, ToolStart
 from gateway.stream import dialects
 from gateway.stream.live import LiveCalls
 from gateway.stream.rules import DIALECT, PASSTHROUGH, STRUCTURED, UNDECIDED, Rules
@@ -216,14 +216,27 @@ class Choice:
                 self.mode = MOVES[self.mode, "prose"]
 
 
-def n_plain(events: list[Event], scan: bool) -> int:
-    """Characters of events that are nothing but text of choice 0 (no marker in sight); -1 if there is more to see."""
+def plain_run(events: list[Event], at: int, scan: bool) -> tuple[int, int]:
+    """(end, characters) of the run from ``at`` on that is nothing but text of choice 0 with no marker in sight."""
     n_chars = 0
-    for event in events:
+    for i in range(at, len(events)):
+        event = events[i]
         if type(event) is not Text or event.choice or scan and suspect(event.text) is not None:
-            return -1
+            return i, n_chars
         n_chars += len(event.text)
-    return n_chars
+    return len(events), n_chars
+
+
+def pays(event: Event, thinking: bool) -> bool:
+    """Is this decided event the commit point (contract 6.2)? All others wait for one of these."""
+    kind = type(event)
+    if kind is Text:
+        return not blank(event.text)                    # type: ignore[attr-defined]
+    if kind is Reasoning:
+        return thinking and bool(event.text)            # type: ignore[attr-defined]
+    if kind is Refusal:
+        return bool(event.text)                         # type: ignore[attr-defined]
+    return event.counts if kind is Opaque else kind in (ToolStart, ToolArgs)    # type: ignore[attr-defined]
 
 
 def n_bytes(event: Event) -> int:

@@ -25,7 +25,7 @@ Three questions are asked of every event, each in a place of its own:
 
 2. *May it leave?* (``_leave``.) Before the commit point decided events wait in the preamble, in order. The commit
    point is the first of them that is payload: visible text that is not blank, a refusal, media, a live call, or the
-   completed calls at the end (``_PAYS``). Role frames, blank text, annotations and usage never commit. Thinking
+   completed calls at the end (``choices.pays``). Role frames, blank text, annotations and usage never commit. Thinking
    commits only when ``reasoning`` is live or ``hold_max_s`` has passed: a failure behind long thinking is then told
    instead of hidden, which is better than a client that gives up in silence. More than ``hold_max_bytes`` held
    commits too. A reply that is no stream commits at its end.
@@ -58,7 +58,7 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.events import Event, Text
 from gateway.stream import usage as tokens
-from gateway.stream.choices import Choice, blank, n_bytes, n_plain
+from gateway.stream.choices import Choice, n_bytes, pays, plain_run
 from gateway.stream.ending import Ending, emptiness, finish, second_chance, settle
 from gateway.stream.rules import DIALECT, PASSTHROUGH, STRUCTURED, UNDECIDED, Rules
 
@@ -105,25 +105,40 @@ class Turn:
         if self.done:
             return []
         flow = self._flow
-        if flow is not None and (n_chars := n_plain(events, flow.scan)) >= 0:
-            self.text_chars += n_chars
-            return events
+        if flow is not None:
+            stop, n_chars = plain_run(events, 0, flow.scan)
+            if stop == len(events):
+                self.text_chars += n_chars
+                return events
         self._now = now
         out = self._out = []
         try:
             self._ripen()
-            for event in events:
-                handler = _ON.get(type(event))
-                if handler is not None:
-                    handler(self, event)
-                    if self.done:
-                        break
+            self._each(events, out)
         except GatewayError as error:
             self._fail(error)
-        flow = self._choices.get(0) if self.committed and not self.done and len(self._choices) == 1 else None
-        flow = self._flow = flow if flow is not None and flow.flowing else None
+        flow = self._flow = self._flowing()
         self.fast = flow is not None and not flow.scan and flow.finish is None and self._rules.n == 1
         return out
+
+    def _each(self, events: list[Event], out: list[Event]) -> None:
+        """One event after the other, but text in full flow a run at a time."""
+        at, n_events = 0, len(events)
+        while at < n_events and not self.done:
+            handler = _ON.get(type(events[at]))
+            if handler is not None:
+                handler(self, events[at])
+            at += 1
+            if self.committed and at < n_events and type(events[at]) is Text and (flow := self._flowing()) is not None:
+                stop, n_chars = plain_run(events, at, flow.scan)
+                self.text_chars += n_chars
+                out += events[at:stop]
+                at = stop
+
+    def _flowing(self) -> Choice | None:
+        """The only choice, when its text goes straight through."""
+        only = self._choices.get(0) if self.committed and not self.done and len(self._choices) == 1 else None
+        return only if only is not None and only.flowing else None
 
     def eof(self, now: float) -> list[Event]:
         """The upstream is over, or was left after ``done``: the verdict, unless feed has given it."""
@@ -156,8 +171,7 @@ class Turn:
         """No other target is left: the answer that can be delivered all the same, or []."""
         if self.committed or not self._judged or self.fault is None:
             return []
-        deliverable = _SALVAGE.get(self.fault.kind)
-        if deliverable is None or not deliverable(self):
+        if self.fault.kind not in _SALVAGE and not (self.fault.kind == "empty" and self.reasoning_chars):
             return []
         fault, self.fault = self.fault, None
         self._now = now
@@ -265,8 +279,7 @@ class Turn:
             return
         self._preamble.append(event)
         self._n_held += n_bytes(event)
-        pays = _PAYS.get(kind)
-        if pays is not None and self._rules.stream and not self._closing and pays(self, event):
+        if self._rules.stream and not self._closing and pays(event, self._thinking_pays):
             raw = getattr(event, "raw", None)
             if kind is Text and raw is not None:
                 self._n_overhead = max(len(raw) - len(event.text), 0) + FRAMING_BYTES   # type: ignore[attr-defined]
@@ -379,21 +392,5 @@ _ON: Final[dict[type[Event], Callable[[Turn, Any], None]]] = {
     ev.End: Turn._on_end,
 }
 
-# Which decided event is the commit point (contract 6.2); all others wait for one of these.
-_PAYS: Final[dict[type[Event], Callable[[Turn, Any], bool]]] = {
-    Text: lambda turn, event: not blank(event.text),
-    ev.Reasoning: lambda turn, event: turn._thinking_pays and bool(event.text),
-    ev.Refusal: lambda turn, event: bool(event.text),
-    ev.Opaque: lambda turn, event: event.counts,
-    ev.ToolStart: lambda turn, event: True,
-    ev.ToolArgs: lambda turn, event: True,
-}
-
-# Failures of the verdict that leave something to deliver when no target is left (contract 7).
-_SALVAGE: Final[dict[str, Callable[[Turn], bool]]] = {
-    "unparseable_dialect": lambda turn: True,
-    "truncated_json": lambda turn: True,
-    "format_ignored": lambda turn: True,
-    "empty_length": lambda turn: True,
-    "empty": lambda turn: turn.reasoning_chars > 0,
-}
+# Failures of the verdict that leave something to deliver when no target is left (contract 7); so does "empty" with thinking.
+_SALVAGE: Final = frozenset({"unparseable_dialect", "truncated_json", "format_ignored", "empty_length"})
