@@ -93,11 +93,16 @@ async def try_once(x: Exchange) -> None:
     try:
         with Deadline(lane.timeouts, stream=request.stream, on_tick=x.tick) as x.deadline:
             x.schedule()
-            reply = await lane.transport.send(out)
+            running = x.ground.inflight.attempts
+            running.add(x.deadline)
             try:
-                await answered(x, reply)
+                reply = await lane.transport.send(out)
+                try:
+                    await answered(x, reply)
+                finally:
+                    linger(reply, x.turn.done and x.turn.fault is None)
             finally:
-                linger(reply, x.turn.done and x.turn.fault is None)
+                running.discard(x.deadline)
     except GatewayError as error:
         if error.kind == "client_gone":
             raise

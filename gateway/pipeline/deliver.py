@@ -22,7 +22,7 @@ EVENT_STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": 
 class Client:
     """One caller. ``base_headers`` (CORS, request id) go onto every response."""
 
-    __slots__ = ("http", "call", "wire", "base_headers", "headers", "method", "query_key", "response", "rate_headers",
+    __slots__ = ("http", "call", "wire", "content_type", "base_headers", "headers", "method", "query_key", "response", "rate_headers",
                  "route_headers", "committed", "last_write", "written", "_pulse")
 
     def __init__(self, http: BaseRequest, call: Call, wire: Wire, base_headers: Mapping[str, str],
@@ -30,6 +30,7 @@ class Client:
         self.http = http
         self.call = call
         self.wire = wire
+        self.content_type = wire.content_type        # of a stream
         self.base_headers = base_headers
         self.headers: Mapping[str, str] = http.headers
         self.method = http.method
@@ -79,7 +80,7 @@ class Client:
         if self.response is not None:
             return
         headers = self._headers()
-        headers["Content-Type"] = self.wire.content_type
+        headers["Content-Type"] = self.content_type
         headers.update(EVENT_STREAM)
         self.response = response = web.StreamResponse(status=200, headers=headers)
         self.call.status = 200
@@ -157,7 +158,8 @@ class Client:
                                   more=error_headers(error))
             elif self.call.request is not None:
                 await self.end(self.wire.error_frame(error, Shown(model=self.call.request.model, same=False,
-                                                                  request=self.call.request)))
+                                                                  request=self.call.request,
+                                                                  operation=self.call.operation)))
         except GatewayError:
             self.call.outcome = "client_gone"
 

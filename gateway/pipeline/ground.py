@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock
+from gateway.core.errors import GatewayError
 from gateway.core.ports import Journal
 from gateway.core.request import Request
 from gateway.policy.keys import KeyRing
@@ -17,6 +18,7 @@ from gateway.policy.limits import Limits
 from gateway.providers.auth import credentials, query_credentials
 from gateway.routing.catalog import Candidate, Catalog
 from gateway.routing.health import Health
+from gateway.upstream.deadline import Deadline
 from gateway.upstream.guard import base_headers, outgoing
 from gateway.upstream.transport import Timeouts, Transport
 from gateway.wire import WIRES
@@ -92,14 +94,20 @@ class Ground:
 
 
 class Inflight:
-    """How many requests are under way, and whether new ones are still welcome."""
+    """How many requests are under way, which attempts, and whether new ones are still welcome."""
 
-    __slots__ = ("count", "draining", "on_empty")
+    __slots__ = ("count", "attempts", "draining", "on_empty")
 
     def __init__(self) -> None:
         self.count = 0
+        self.attempts: set[Deadline] = set()
         self.draining = False
         self.on_empty: Callable[[], None] | None = None
+
+    def give_up(self, why: GatewayError) -> None:
+        """End every attempt; its client is told why in its own format."""
+        for deadline in list(self.attempts):
+            deadline.give_up(why)
 
     def enter(self) -> None:
         self.count += 1

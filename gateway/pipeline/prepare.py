@@ -27,7 +27,7 @@ def parse(call: Call, client: Client, body: bytes) -> Request:
     if kind is not None and "json" not in kind and kind.partition(";")[0].strip() in FORM_TYPES:
         raise GatewayError("unsupported_media_type", f"Send the body as application/json, not {kind[:60]!r}.",
                            param="content-type")
-    request = client.wire.parse_request(body, call.operation)
+    request = client.wire.parse_request(body, call.operation, call.path_model, call.path_stream)
     call.request = request
     call.stream = request.stream
     return request

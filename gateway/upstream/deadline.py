@@ -106,6 +106,10 @@ class Deadline:
         if when < self._armed and self._task is not None:
             self._arm()
 
+    def give_up(self, why: GatewayError) -> None:
+        """End the attempt now, for a reason that is not the upstream's: it comes out of ``with`` like an expired limit."""
+        self._cancel(why)
+
     # -- the timer
 
     def _arm(self) -> None:
