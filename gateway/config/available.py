@@ -10,6 +10,7 @@ from gateway.config.decode import schema
 from gateway.config.problems import Problems
 from gateway.config.schema import Config, Store, Table
 from gateway.core.secret import Secret
+from gateway.wire import WIRES
 
 Unless = Callable[[Any], bool]
 
@@ -29,7 +30,7 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "auth.keys[].budget_usd_month": (empty, "0"),
     "store.url": (one_of("memory:", Store().url), f'"memory:" or "{Store().url}"'),
     "state.url": (one_of("memory:"), '"memory:"'),
-    "providers[].wire": (one_of(None, "openai-chat"), '"openai-chat"'),
+    "providers[].wire": (one_of(None, *WIRES), " or ".join(f'"{name}"' for name in WIRES)),
     "providers[].auth": (one_of(None, "bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"),
                          "bearer, x-api-key, x-goog-api-key, api-key, query or none"),
     "providers[].vars": (empty, "nothing"),

@@ -85,6 +85,8 @@ async def try_once(x: Exchange) -> None:
     """Send the request to one candidate and deliver its turn."""
     lane, request = x.lane, x.plan.request
     to = lane.to_stream if request.stream else lane.to_whole
+    if request.conversation is None and request.wire != lane.wire.name:
+        request.conversation = x.client.wire.open(request)
     headers = lane.headers_stream if request.stream else lane.headers_whole
     if any(name in x.client.headers for name in FORWARDED):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)

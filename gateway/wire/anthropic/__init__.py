@@ -42,6 +42,9 @@ class Anthropic:
     def upstream_path(self, request: Request, to: Outbound) -> str:
         return "/messages/count_tokens" if request.operation == "count_tokens" else "/messages"
 
+    def speaks(self, request: Request, to: Outbound) -> bool:
+        return request.wire == schema.NAME
+
     def parse_reply(self, raw: bytes, same: bool) -> list[Event]:
         return reply.parse(raw, same)
 

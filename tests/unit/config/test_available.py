@@ -17,7 +17,7 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     ('[store]\nurl = "postgresql://x"', "store.url"),
     ('[store]\nurl = "sqlite:other.db"', "store.url"),
     ('[state]\nurl = "redis://x"', "state.url"),
-    (upstream('wire = "anthropic"'), "providers[0].wire"),
+    (upstream('wire = "cohere"'), "providers[0].wire"),
     (upstream('auth = "sigv4"'), "providers[0].auth"),
     (upstream('vars = {region = "x"}'), "providers[0].vars"),
     (upstream('credentials = "x"'), "providers[0].credentials"),
