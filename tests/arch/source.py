@@ -45,9 +45,11 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def tracked() -> list[Path]:
-    """Files that a commit would hold. Outside a git work tree (a source archive): everything below the known folders."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                            capture_output=True, text=True, check=False)
-    if listed.returncode == 0:
-        return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
-    return [p for part in ("gateway", "tests", "scripts", "benchmarks") for p in (ROOT / part).rglob("*") if p.is_file()]
+    """Files that a commit would hold. Without git or outside its work tree: everything below the known folders."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return [path for part in ("gateway", "tests", "scripts", "benchmarks") for path in (ROOT / part).rglob("*")
+                if path.is_file() and "__pycache__" not in path.parts]
+    return [ROOT / line for line in listed.splitlines() if (ROOT / line).is_file()]

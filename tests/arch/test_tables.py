@@ -48,13 +48,15 @@ def test_a_wire_is_where_its_name_says(name):
     assert type(wire).__module__.startswith("gateway.wire." + name.replace("-", "_"))
 
 
-# Formats that are written and tested, but have no surface and no provider yet; the list may only shrink.
-NOT_IN_USE_YET = {"anthropic"}
+# Formats that may be there before a surface or a provider uses them; a row in WIRES takes its name out of here.
+WRITTEN_AHEAD = {"gemini", "ollama", "openai_responses"}
 
 
 def test_every_wire_folder_is_in_the_table():
     folders = {path.name for path in (PACKAGE / "wire").iterdir() if (path / "__init__.py").exists()}
-    assert folders - {name.replace("-", "_") for name in WIRES} == NOT_IN_USE_YET
+    listed = {name.replace("-", "_") for name in WIRES}
+    assert folders <= listed | WRITTEN_AHEAD
+    assert not listed & WRITTEN_AHEAD
     for folder in folders:
         assert submodules(f"wire/{folder}") >= WIRE_FILES
 
