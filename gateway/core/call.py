@@ -36,6 +36,8 @@ class Call(msgspec.Struct, kw_only=True):
     operation: str
     started: float
     wall: float
+    path_model: str = ""                        # what the path says, on surfaces whose paths do
+    path_stream: bool | None = None
     request: Request | None = None
     principal: str = ""
     attempts: list[Attempt] = []

@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import generate, health, models
+from gateway.surfaces import gemini, generate, health, models
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -32,8 +32,11 @@ class Door(msgspec.Struct, frozen=True):
 ROUTES: tuple[Door, ...] = (
     Door("chat", "POST", "/v1/chat/completions", generate.generate),
     Door("completions", "POST", "/v1/completions", generate.generate, operation="completions"),
+    Door("messages", "POST", "/v1/messages", generate.generate, wire="anthropic"),
     Door("models", "GET", "/v1/models", models.listing),
     Door("model", "GET", "/v1/models/", models.one, tail=True),
+    Door("gemini", "POST", "/v1beta/models/", gemini.generate, wire="gemini", tail=True, query_key=True),
+    Door("gemini", "POST", "/v1/models/", gemini.generate, wire="gemini", tail=True),
     Door("livez", "GET", "/livez", health.livez),
     Door("readyz", "GET", "/readyz", health.readyz),
 )

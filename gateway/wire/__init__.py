@@ -1,9 +1,13 @@
 """Which API languages are there? One row each; a wire serves both sides, the client's and the upstream's."""
 from typing import Final
 
+from gateway.wire.anthropic import ANTHROPIC
 from gateway.wire.base import Wire
+from gateway.wire.gemini import GEMINI
 from gateway.wire.openai_chat import OPENAI_CHAT
 
 WIRES: Final[dict[str, Wire]] = {
     "openai-chat": OPENAI_CHAT,
+    "gemini": GEMINI,
+    "anthropic": ANTHROPIC,
 }
