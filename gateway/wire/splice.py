@@ -1,7 +1,8 @@
 """How is a field of a JSON object changed without re-encoding the rest? Bytes that nobody had to touch stay as they came.
 
-``model`` is the common case and is done on the bytes alone; everything else takes the top level apart into raw values and puts
-it together again. Nested values are never decoded, so numbers, escapes and key order of what a caller wrote survive.
+``model`` in a small body is the common case and is done on the bytes alone; everything else takes the top level apart into raw
+values (views, not copies) and puts it together again. Nested values are never decoded, so numbers, escapes and key order of what
+a caller wrote survive. From some kilobytes on the second way is also the quicker one: 100 KB cost 50 µs, searching them 100.
 """
 from collections.abc import Mapping
 
@@ -11,9 +12,10 @@ _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.encode
 
 
-def set_model(raw: bytes, old: str, new: str) -> bytes | None:
+def set_model(raw: bytes, old: str, new: str, more: bytes = b"") -> bytes | None:
     """``raw`` with the top-level ``model`` replaced; None where the bytes alone cannot tell which value that is.
 
+    ``more`` (``,"key":value``) is put at the end; the caller knows that these keys are not there yet.
     ``old`` is the decoded top-level value. The key may stand once only, unescaped: any escaped spelling of it contains
     ``\\u006`` (all its letters do), so without that sequence a single occurrence is the top-level one.
     """
@@ -29,7 +31,8 @@ def set_model(raw: bytes, old: str, new: str) -> bytes | None:
     value = _encode(old)
     if not raw.startswith(value, start):
         return None
-    return b"%b%b%b" % (raw[:start], _encode(new), raw[start + len(value):])
+    view, end = memoryview(raw), raw.rindex(b"}")
+    return b"".join((view[:start], _encode(new), view[start + len(value):end], more, view[end:]))
 
 
 def fields(raw: bytes) -> dict[str, msgspec.Raw]:
@@ -38,15 +41,11 @@ def fields(raw: bytes) -> dict[str, msgspec.Raw]:
 
 
 def join(top: Mapping[str, bytes | msgspec.Raw]) -> bytes:
-    """An object of raw values, written."""
-    return b"{" + b",".join([b"%b:%b" % (_encode(key), bytes(value)) for key, value in top.items()]) + b"}"
-
-
-def append(raw: bytes, members: bytes) -> bytes:
-    """``raw`` (an object with at least one member) with ``members`` (``"key":value``) at its end; the caller knows that these
-    keys are not there yet."""
-    end = raw.rindex(b"}")
-    return b"%b,%b%b" % (raw[:end], members, raw[end:])
+    """An object of raw values, written in one copy."""
+    pieces: list[bytes | msgspec.Raw] = []
+    for key, value in top.items():
+        pieces += (b",", _encode(key), b":", value)
+    return b"".join((b"{", *pieces[1:], b"}"))  # type: ignore[arg-type]
 
 
 def _skip_blank(raw: bytes, at: int) -> int:

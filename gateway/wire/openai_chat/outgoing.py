@@ -15,7 +15,8 @@ from gateway.wire.lenient import dump
 from gateway.wire.openai_chat.schema import NO_TOOLS, Body, Json, Options
 
 _TRUE: Final = b"true"
-_ASK_USAGE: Final = b'"stream_options":{"include_usage":true}'
+_ASK_USAGE: Final = b',"stream_options":{"include_usage":true}'
+_SMALL: Final = 4_096
 _CHOICES: Final = ("tool_choice", "parallel_tool_calls")
 
 
@@ -23,10 +24,11 @@ def same_format(request: Request, to: Outbound) -> bytes:
     """The body for an upstream of the format in which the client asked."""
     raw = request.raw
     body: Options = request.body
-    developer = "developer_role" not in to.flags and b'"developer"' in raw
+    developer = "developer_role" not in to.flags and isinstance(body, Body) \
+        and any(message.role == "developer" for message in body.messages or ())
     if not request.clean or developer:
         return _rewritten(request, to, developer)
-    if to.stream == request.stream and not (to.drop_params or to.rename_params):
+    if len(raw) <= _SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params):
         fast = _spliced(raw, body, to)
         if fast is not None:
             return fast
@@ -36,15 +38,10 @@ def same_format(request: Request, to: Outbound) -> bytes:
 
 
 def _spliced(raw: bytes, body: Options, to: Outbound) -> bytes | None:
-    out = splice.set_model(raw, body.model or "", to.model)
-    if out is None:
+    asks, options = to.stream and "no_stream_options" not in to.flags, body.stream_options
+    if options is not None and not (asks and options.include_usage):
         return None
-    asks = to.stream and "no_stream_options" not in to.flags
-    if asks and body.stream_options is None:
-        return splice.append(out, _ASK_USAGE)
-    if body.stream_options is None or (asks and body.stream_options.include_usage):
-        return out
-    return None
+    return splice.set_model(raw, body.model or "", to.model, _ASK_USAGE if asks and options is None else b"")
 
 
 def adapt(top: dict[str, Any], body: Options, to: Outbound) -> None:

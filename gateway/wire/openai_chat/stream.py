@@ -32,23 +32,22 @@ _decode_frame = msgspec.json.Decoder(Frame).decode
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _encode = msgspec.json.encode
 _Plain = ev.Text | ev.Reasoning
+_Piece = ev.Text | ev.Reasoning | ev.ToolDelta
 
 
 class Shape:
     """Head and foot of frames that differ in one string only, and what they are for the client (None: not passed on)."""
 
-    __slots__ = ("head", "foot", "joint", "n_head", "n_foot", "kind", "choice", "out_head", "out_foot", "verbatim")
+    __slots__ = ("head", "foot", "joint", "n_head", "n_foot", "example", "out_head", "out_foot", "verbatim")
 
-    def __init__(self, head: bytes, foot: bytes, kind: type[ev.Text] | type[ev.Reasoning], choice: int,
-                 out: tuple[bytes, bytes] | None) -> None:
-        self.verbatim = out == (head, foot) and kind is ev.Text and choice == 0
+    def __init__(self, head: bytes, foot: bytes, example: _Piece, out: tuple[bytes, bytes] | None) -> None:
+        self.verbatim = out == (head, foot) and type(example) is ev.Text and example.choice == 0
+        self.example = example                   # what such a frame says, but for its text
         self.head = b"data: " + head
         self.foot = foot + b"\n\n"
         self.joint = self.foot + self.head
         self.n_head = len(self.head)
         self.n_foot = len(self.foot)
-        self.kind = kind
-        self.choice = choice
         self.out_head, self.out_foot = out or (b"", b"")
 
     def strings(self, data: bytes) -> tuple[list[bytes], list[str], int]:
@@ -110,11 +109,16 @@ class Decoder:
     def _alike(self, shape: Shape, data: bytes, out: list[ev.Event]) -> int:
         """The events of the frames of this shape that ``data`` begins with; how many bytes they are."""
         quoted, texts, n_used = shape.strings(data)
-        kind, choice = shape.kind, shape.choice
-        if self._envelope.same:
-            head, foot = shape.out_head, shape.out_foot
+        example = shape.example
+        choice = example.choice
+        if isinstance(example, ev.ToolDelta):
+            index = example.index
+            out += [ev.ToolDelta(index, "", "", text, choice) for text in texts]
+        elif self._envelope.same:
+            kind, head, foot = type(example), shape.out_head, shape.out_foot
             out += [kind(text, head + string + foot, choice) for string, text in zip(quoted, texts, strict=True)]
         else:
+            kind = type(example)
             out += [kind(text, None, choice) for text in texts]
         return n_used
 
@@ -226,7 +230,7 @@ class Decoder:
             if type(event) is ev.Fault:
                 self._over = True
                 return
-        if self._lessons and data is not None and len(events) == 1 and isinstance(events[0], _Plain):
+        if self._lessons and data is not None and len(events) == 1 and _has_hole(events[0]):
             self._learn(data, events[0])
 
     def _begin(self, out: list[ev.Event], opens: bool) -> None:
@@ -268,9 +272,9 @@ class Decoder:
             out.append(event)
         return out
 
-    def _learn(self, data: bytes, event: _Plain) -> None:
+    def _learn(self, data: bytes, event: Any) -> None:
         """Is this frame's shape the stream's? Two frames in a row must agree; then another text is tried in the hole."""
-        quoted = _encode(event.text)
+        quoted = _encode(_text_of(event))
         at = data.find(quoted)
         if at < 0 or data.find(quoted, at + 1) >= 0:
             return
@@ -282,31 +286,32 @@ class Decoder:
         self._lessons, lessons = 0, self._lessons                # no lesson inside the lesson
         events: list[ev.Event] = []
         self._frame(None, _QUOTED_HOLE.join(seen), events)
-        self._lessons = lessons - 1
-        if len(events) == 1 and type(events[0]) is type(event):
-            self._adopt(seen, events[0])
+        learnt = len(events) == 1 and self._adopt(seen, event, events[0])
+        self._lessons = _LESSONS if learnt else lessons - 1
 
-    def _adopt(self, seen: tuple[bytes, bytes], tried: Any) -> None:
-        if tried.text != _HOLE:
-            return
+    def _adopt(self, seen: tuple[bytes, bytes], event: Any, tried: Any) -> bool:
+        if type(tried) is not type(event) or not _has_hole(tried) or _text_of(tried) != _HOLE:
+            return False
         out: tuple[bytes, bytes] | None = None
-        if self._envelope.same:
+        if self._envelope.same and not isinstance(tried, ev.ToolDelta):
             parts = tried.raw.split(_QUOTED_HOLE) if tried.raw is not None else []
             if len(parts) != 2:
-                return
+                return False
             out = (parts[0], parts[1])
-        self._shape = Shape(*seen, type(tried), tried.choice, out)
+        self._shape = Shape(*seen, tried, out)
+        return True
 
 
-def _nth_end(data: bytes, n: int) -> int:
-    """Where the n-th frame of a read ends; its whole length if it has fewer."""
-    at = 0
-    for _ in range(n):
-        found = data.find(b"\n\n", at)
-        if found < 0:
-            return len(data)
-        at = found + 2
-    return at
+def _has_hole(event: ev.Event) -> bool:
+    """Does this event say nothing but a text? Of calls: a further piece of arguments."""
+    if isinstance(event, ev.ToolDelta):
+        return bool(event.arguments) and not (event.id or event.name or event.whole or event.extra) and event.kind == "function"
+    return isinstance(event, _Plain)
+
+
+def _text_of(event: Any) -> str:
+    text: str = event.arguments if isinstance(event, ev.ToolDelta) else event.text
+    return text
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -318,3 +323,14 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _nth_end(data: bytes, n: int) -> int:
+    """Where the n-th frame of a read ends; its whole length if it has fewer."""
+    at = 0
+    for _ in range(n):
+        found = data.find(b"\n\n", at)
+        if found < 0:
+            return len(data)
+        at = found + 2
+    return at

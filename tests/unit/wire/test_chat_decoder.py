@@ -379,3 +379,40 @@ def test_legacy_completions_are_read_too():
     assert (first.text, first.raw) == ("hi", frame)
     assert json.loads(said.raw)["choices"] == [{"text": "!", "index": 0, "finish_reason": None}]
     assert json.loads(finish.raw)["choices"] == [{"index": 0, "text": "", "finish_reason": "length"}]
+
+
+def stream_of_calls() -> tuple[bytes, list[ev.Event]]:
+    frames: list[bytes] = []
+    events: list[ev.Event] = []
+    for index in range(2):
+        call = {"index": index, "id": f"c{index}", "type": "function", "function": {"name": "f", "arguments": ""}}
+        frames.append(sse(chunk({"tool_calls": [call]})))
+        events.append(ev.ToolDelta(index, f"c{index}", "f"))
+        for piece in ('{"a', '": "', "x\\", 'n"', ", ", '"b":', "1", "}"):
+            frames.append(sse(chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})))
+            events.append(ev.ToolDelta(index, arguments=piece))
+    frames.append(sse(chunk({}, "tool_calls"), done=True))
+    return b"".join(frames), events
+
+
+@pytest.mark.parametrize("size", [1, 50, 1000, 100_000])
+def test_pieces_of_arguments_are_the_same_for_every_lane(size):
+    data, events = stream_of_calls()
+    decoder = CHAT.decoder(True, MODEL, LIMIT)
+    out = [e for at in range(0, len(data), size) for e in decoder.feed(data[at:at + size])]
+    assert [e for e in out if isinstance(e, ev.ToolDelta)] == events
+    assert [type(e) for e in out[-2:]] == [ev.Finish, ev.End]
+
+
+@pytest.mark.parametrize("odd", [
+    chunk({"tool_calls": [{"index": 0, "function": {"arguments": "x"}, "extra_content": {"google": {}}}], "images": [1]}),
+    chunk({"tool_calls": [{"index": 0, "id": "again", "function": {"arguments": "x"}}]}),
+    chunk({"tool_calls": [{"index": 0, "function": {"arguments": "x", "name": "f"}}]}), chunk({"content": "x"}, "stop"),
+])
+def test_a_frame_of_another_shape_among_many_alike_is_read_for_what_it_is(odd):
+    alike = [chunk({"tool_calls": [{"index": 0, "function": {"arguments": f"{i}"}}]}) for i in range(6)]
+    data = sse(*alike, odd, *alike)
+    whole = [repr(e) for e in decoded(data)]
+    apart = CHAT.decoder(True, MODEL, LIMIT)
+    apart._lessons = 0
+    assert whole == [repr(e) for e in apart.feed(data)]
