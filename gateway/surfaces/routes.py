@@ -32,6 +32,7 @@ class Door(msgspec.Struct, frozen=True):
 ROUTES: tuple[Door, ...] = (
     Door("chat", "POST", "/v1/chat/completions", generate.generate),
     Door("completions", "POST", "/v1/completions", generate.generate, operation="completions"),
+    Door("responses", "POST", "/v1/responses", generate.generate, wire="openai-responses"),
     Door("messages", "POST", "/v1/messages", generate.generate, wire="anthropic"),
     Door("models", "GET", "/v1/models", models.listing),
     Door("model", "GET", "/v1/models/", models.one, tail=True),

@@ -5,9 +5,11 @@ from gateway.wire.anthropic import ANTHROPIC
 from gateway.wire.base import Wire
 from gateway.wire.gemini import GEMINI
 from gateway.wire.openai_chat import OPENAI_CHAT
+from gateway.wire.openai_responses import OPENAI_RESPONSES
 
 WIRES: Final[dict[str, Wire]] = {
     "openai-chat": OPENAI_CHAT,
+    "openai-responses": OPENAI_RESPONSES,
     "gemini": GEMINI,
     "anthropic": ANTHROPIC,
 }

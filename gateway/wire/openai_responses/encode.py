@@ -1,0 +1,305 @@
+"""How is a turn told to a Responses client? Item after item, each with its own place and id, and all of it again at the end.
+
+Frames of an upstream that speaks this format go out as they came as long as they fit. Items are numbered as they are told: where
+the turn has taken some out or put some in, the numbers inside the frames are rewritten. What an upstream says about the end of an
+item leaves only if it is what the client was told; else, and for every other format, the end is written here.
+"""
+from typing import Any, Final
+
+from gateway.core import events as ev
+from gateway.wire.base import Shown
+from gateway.wire.lenient import load
+from gateway.wire.openai_responses import calls
+from gateway.wire.openai_responses.faults import failure
+from gateway.wire.openai_responses.paper import HELD, Paper
+from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_DONE, PART_OF, Item, Part, alike, quoted
+from gateway.wire.openai_responses.response import counted, ended, response_id, skeleton, status_of
+from gateway.wire.openai_responses.schema import WIRE, Asked, Json, write_usage
+from gateway.wire.sse import END
+
+_DELTA: Final = b"event: response.output_text.delta\ndata: "
+_PART: Final = {ev.Text: ("message", "output_text"), ev.Refusal: ("message", "refusal"),
+                ev.Reasoning: ("reasoning", "summary_text")}
+
+
+class Encoder:
+    """One stream to one client. ``final`` is the finished response, once there is one."""
+
+    __slots__ = ("final", "_shown", "_same", "_paper", "_hot", "_even", "_base", "_theirs", "_current", "_calls", "_origins",
+                 "_usage", "_finish", "_over", "_refused", "_used")
+
+    def __init__(self, shown: Shown) -> None:
+        self.final: Json | None = None
+        self._shown = shown
+        self._same = shown.same
+        self._paper = Paper()
+        self._hot: Part | None = None            # where plain text goes, if nothing else has to be looked at
+        self._even = False                       # … the upstream's own frames too: their numbers are the client's
+        self._base: Json | None = None           # the response as it began
+        self._theirs: dict[int, Item] = {}       # the upstream's items by its own numbers
+        self._current: Item | None = None
+        self._calls: dict[int, Item] = {}
+        self._origins = shown.request.body.origins if isinstance(shown.request.body, Asked) else {}
+        self._usage: ev.Usage | None = None
+        self._finish: ev.Finish | None = None
+        self._over = self._refused = False
+        self._used: set[str] = set()
+
+    def encode(self, events: list[ev.Event]) -> bytes:
+        paper = self._paper
+        out = paper.out = []
+        for event in events:
+            hot = self._hot
+            if hot is not None and type(event) is ev.Text and not event.choice:
+                if event.raw is None:
+                    if event.text:
+                        hot.texts.append(event.text)
+                        out += (hot.lead, quoted(event.text), hot.tail % paper.next())
+                    continue
+                if self._even:
+                    hot.texts.append(event.text)
+                    paper.stale = event.raw
+                    out += (_DELTA, event.raw, END)
+                    continue
+            if not self._over and not getattr(event, "choice", 0):
+                self._hot = None
+                _WRITE[type(event)](self, event)
+        return b"".join(out)
+
+    def _begin(self, meta: ev.Meta | None = None) -> Json:
+        """The response has begun; the frames that say so, unless they are out."""
+        if self._base is not None:
+            return self._base
+        paper = self._paper
+        own = meta if meta is not None and self._same and meta.id else None
+        paper.id = own.id if own else response_id(self._shown)
+        if own is not None and own.raw is not None:
+            self._base = load(own.raw)[0]["response"]
+            paper.copy("response.created", {}, own.raw)
+        else:
+            self._base = skeleton(self._shown, paper.id, own.created if own else 0)
+            paper.write("response.created", response=self._base)
+            paper.write("response.in_progress", response=self._base)
+        return self._base
+
+    # ------------------------------------------------------------------ text
+    def _said(self, event: ev.Text | ev.Reasoning | ev.Refusal) -> None:
+        home, kind = _PART[type(event)]
+        raw = event.raw if self._same else None
+        self._refused = self._refused or kind == "refusal" and bool(event.text)
+        if (raw is not None and self._said_raw(event.text, raw)) or not event.text:
+            return
+        item = self._at(home)
+        part = item.open_part()
+        if part is None or (part.kind != kind and home == "message"):
+            if part is not None:
+                self._paper.end_part(item, part)
+            part = item.part(kind, len([key for key in item.parts if key[0] == FORMS[kind][0]]))
+        self._paper.begin_part(item, part)
+        part.lead = part.lead or item.lead(part)
+        part.texts.append(event.text)
+        self._paper.out += (part.lead, quoted(event.text), part.tail % self._paper.next())
+        self._hot = part if kind == part.kind == "output_text" else None
+        self._even = False
+
+    def _said_raw(self, text: str, raw: bytes) -> bool:
+        """Copy a delta of the upstream's, if its item is known here and not over."""
+        doc: Json = load(raw)[0]
+        item = self._theirs.get(doc.get("output_index", -1))
+        if item is None or item.done:
+            return False
+        part = item.part_of(doc)
+        if part.closed:
+            return False
+        self._paper.begin(item)
+        self._current = item
+        self._paper.begin_part(item, part)
+        before = self._paper.last()
+        self._paper.copy(doc["type"], doc, raw, item)
+        part.texts.append(text)
+        alone = [other for other in self._theirs.values() if not other.done] == [item]
+        self._even = alone and item.index == item.theirs and doc["sequence_number"] > before
+        if part.kind == "output_text" and self._even:
+            self._hot = part
+            part.lead = part.lead or item.lead(part)
+        return True
+
+    def _at(self, home: str) -> Item:
+        """The item that more text of a kind belongs to; what is ours and of another kind ends here."""
+        self._begin()
+        current = self._current
+        if current is None or current.kind != home or current.done:
+            if current is not None and current.theirs < 0:
+                self._paper.end(current)
+            theirs = [item for item in self._theirs.values() if item.kind == home and not item.done]
+            self._current = current = theirs[-1] if theirs else self._own(home)
+        self._paper.begin(current)
+        return current
+
+    def _own(self, home: str) -> Item:
+        base: Json = {"id": self._paper.new_id(home), "type": home}
+        base |= {"status": "in_progress", "role": "assistant", "content": []} if home == "message" else {"summary": []}
+        return Item(home, base["id"], base)
+
+    # ------------------------------------------------------------------ frames around text
+    def _meta(self, event: ev.Meta) -> None:
+        self._begin(event)
+
+    def _opaque(self, event: ev.Opaque) -> None:
+        doc, raw = event.payload, event.raw
+        if not self._same or event.wire != WIRE or not isinstance(doc, dict):
+            return
+        self._begin()
+        kind, index = doc["type"], doc.get("output_index")
+        if kind == "response.output_item.added":
+            return self._added(doc, raw)
+        if index is None:
+            return self._paper.copy(kind, doc, raw)
+        item = self._theirs.get(index)
+        if item is None or item.done:
+            return
+        if kind in PART_ADDED and item.index < 0:
+            item.pending.append((kind, doc, raw))
+        elif kind in PART_DONE:
+            self._part_done(item, doc, raw)
+        elif kind in PART_OF:
+            self._text_done(item, doc, raw)
+        elif kind == "response.output_item.done":
+            self._item_done(item, doc, raw)
+        else:
+            self._paper.begin(item)
+            if kind in PART_ADDED:
+                item.part_of(doc).told = True
+            self._paper.copy(kind, doc, raw, item)
+
+    def _added(self, doc: Json, raw: bytes | None) -> None:
+        base = doc["item"]
+        item = Item(str(base.get("type")), base["id"], base, doc["output_index"])
+        self._theirs[item.theirs] = item
+        self._used.add(item.id)
+        item.pending.append(("response.output_item.added", doc, raw))
+        if item.kind not in HELD:
+            self._paper.begin(item)
+
+    def _text_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
+        part = item.part_of(doc)
+        if part.texted or str(doc.get(FORMS[part.kind][6]) or "") != part.text:
+            item.refused = True
+            return
+        self._paper.begin(item)
+        self._paper.begin_part(item, part)
+        part.texted = True
+        self._paper.copy(doc["type"], doc, raw, item)
+
+    def _part_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
+        part = item.part_of(doc)
+        told = doc.get("part")
+        if part.closed or not isinstance(told, dict) or str(told.get(FORMS[part.kind][6]) or "") != part.text:
+            item.refused = True
+            return
+        self._paper.begin(item)
+        self._paper.begin_part(item, part)
+        self._paper.end_text(item, part)
+        part.closed, part.doc = True, told
+        self._paper.copy(doc["type"], doc, raw, item)
+
+    def _item_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
+        final = doc["item"]
+        if item.kind in HELD and not item.says(final):
+            item.refused = True
+            item.base = {**final, **{name: [] for name in ("content", "summary") if name in final}}
+            return
+        self._paper.begin(item)
+        for part in item.parts.values():
+            self._paper.end_part(item, part)
+        self._paper.copy("response.output_item.done", doc, raw, item)
+        item.final, item.done = final, True
+
+    def _settle(self, everything: bool) -> None:
+        """End what the upstream will not end: our own items, and those whose end did not fit."""
+        for item in self._paper.items:
+            if not item.called and (everything or item.theirs < 0 or item.refused):
+                self._paper.end(item)
+
+    # ------------------------------------------------------------------ calls
+    def _call(self, event: ev.ToolCall) -> None:
+        self._settle(everything=True)
+        item = self._call_item(event)
+        self._paper.argue(item, event.arguments)
+        self._paper.end(item)
+
+    def _call_start(self, event: ev.ToolStart) -> None:
+        self._settle(everything=False)
+        self._calls[event.index] = self._call_item(event)
+
+    def _call_args(self, event: ev.ToolArgs) -> None:
+        item = self._calls.get(event.index)
+        if item is not None and not item.done:
+            self._paper.argue(item, event.text)
+
+    def _call_item(self, event: ev.ToolCall | ev.ToolStart) -> Item:
+        self._begin()
+        kind, base = calls.head(event, self._origins, self._same)
+        own = base.get("id")
+        id_ = own if isinstance(own, str) and own and own not in self._used else self._paper.new_id(kind)
+        self._used.add(id_)
+        item = Item(kind, id_, {**calls.with_arguments(kind, base, ""), "id": id_, "type": kind, "status": "in_progress"})
+        item.called = True
+        item.held = kind == "local_shell_call" or kind == "custom_tool_call" and event.kind != "custom"
+        self._paper.begin(item)
+        item.base |= {"status": base.get("status") or "completed"}
+        return item
+
+    # ------------------------------------------------------------------ the end
+    def _note_usage(self, event: ev.Usage) -> None:
+        self._usage = event
+
+    def _note_finish(self, event: ev.Finish) -> None:
+        self._finish = self._finish or event
+
+    def _nothing(self, event: ev.Event) -> None:
+        """An event that only the turn reads."""
+
+    def _end(self, event: ev.End) -> None:
+        base = self._begin()
+        status, details = status_of(self._finish, self._refused)
+        items = self._paper.items
+        for item in items:
+            self._paper.end(item, status if item is items[-1] else "completed")
+        self._over = True
+        output = [item.final for item in items]
+        if event.raw is not None and self._same:
+            return self._terminal(event.raw, status, details, output)
+        self.final = ended({**base, "model": self._shown.model}, status, details, output, self._usage, self._same)
+        self._paper.write("response." + status, response=self.final)
+
+    def _terminal(self, raw: bytes, status: str, details: Json | None, output: list[Json]) -> None:
+        """The upstream's own last frame, with what it says wrongly put right."""
+        doc: Json = load(raw)[0]
+        self.final = response = doc["response"]
+        whole = alike(response.get("output"), output)
+        if not whole:
+            response["output"] = output
+        if response.get("id") != self._paper.id:
+            response["id"], whole = self._paper.id, False
+        if response.get("status") != status:
+            response["status"], response["incomplete_details"], whole = status, details, False
+        if not counted(response.get("usage")):
+            response["usage"], whole = write_usage(self._usage or ev.Usage(estimated=True), self._same), False
+        kind = doc["type"] = "response." + status
+        self._paper.copy(kind, doc, raw if whole else None)
+
+    def _fault(self, event: ev.Fault) -> None:
+        base = self._begin()
+        self._over = True
+        output = [item.final for item in self._paper.items if item.done]
+        self.final = {**base, "status": "failed", "error": failure(event.error), "output": output, "model": self._shown.model}
+        self._paper.write("response.failed", response=self.final)
+
+
+_WRITE: Final[dict[type[ev.Event], Any]] = {
+    ev.Meta: Encoder._meta, ev.Text: Encoder._said, ev.Reasoning: Encoder._said, ev.Refusal: Encoder._said,
+    ev.Opaque: Encoder._opaque, ev.ToolDelta: Encoder._nothing, ev.ToolCall: Encoder._call, ev.ToolStart: Encoder._call_start,
+    ev.ToolArgs: Encoder._call_args, ev.Finish: Encoder._note_finish, ev.Usage: Encoder._note_usage, ev.Fault: Encoder._fault,
+    ev.End: Encoder._end,
+}
