@@ -40,7 +40,6 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
         if len(call.attempts) > EXEMPT and settings.hedge == "deadline":
             x.commit_by = give_up_at
         try:
-            understood(x)
             await try_once(x)
         except GatewayError as error:
             finish(x, error, reservation)
@@ -82,13 +81,6 @@ def begin(call: Call, candidate: Candidate, plan: Plan, client: Client, ground: 
                       started=ground.clock.now())
     call.attempts.append(attempt)
     return Exchange(call, attempt, ground.lane(candidate), plan, client, ground)
-
-
-def understood(x: Exchange) -> None:
-    """A target that speaks another format needs the dialogue in neutral form; it is opened once a request."""
-    request = x.plan.request
-    if request.conversation is None and x.lane.wire.name != request.wire:
-        request.conversation = x.client.wire.open(request)
 
 
 def finish(x: Exchange, error: GatewayError | None, reservation: Reservation) -> None:

@@ -18,7 +18,7 @@ from gateway.routing.rows import Reason, Row, words
 from gateway.tokens.estimate import reserve
 
 UNKNOWN_MODELS: Final = 3        # distinct models that a provider does not know: it is the provider (wrong address, wrong plan)
-CHOICES_WIRES: Final = frozenset({"openai-chat"})      # formats that can ask for n > 1
+CHOICES_WIRES: Final = frozenset({"openai-chat"})      # formats that can ask for n > 1, besides the one that did
 
 
 class Walk:
@@ -34,7 +34,7 @@ class Walk:
         self.tokens = input_tokens + reserve(request.max_tokens)
         self._tools = bool(request.tools) and (choice is None or choice.mode != "none")
         self._images = request.images > 0
-        self._many = request.n > 1
+        self._many = CHOICES_WIRES | {request.wire} if request.n > 1 else None
         self._health = health
         self._skipped: set[Key] | None = None
         self._busy: dict[Key, float] = {}
@@ -87,7 +87,7 @@ class Walk:
             return "vision"
         if self._tools and model.tools is False:
             return "tools"
-        if self._many and target.provider.wire not in CHOICES_WIRES:
+        if self._many is not None and target.provider.wire not in self._many:
             return "n"
         if self.tokens > target.room:
             return "too_large"

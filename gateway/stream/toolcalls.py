@@ -20,6 +20,8 @@ _MAX_COMPARED: Final = 8                          # times per call that complete
 Schemas = Mapping[str, Mapping[str, Any] | None]
 
 # Kimi's call ids (functions.NAME:0) and gpt-oss's channel tokens end up in names when a server's own parser slips
+_SIGNS: Final = re.compile(r"[^0-9A-Za-z]")
+_CUT: Final = 60                                  # of the longest names that every API takes (64), less a sign or two
 _NAME = re.compile(r"(?:functions[.:])?([^<:\s]+)(?::\d+)?(?:<\|.*)?", re.DOTALL)
 
 
@@ -245,7 +247,15 @@ def declared(name: str, schemas: Schemas) -> str:
     if name in schemas or not schemas:
         return name
     found = _NAME.fullmatch(name.strip())
-    return found[1] if found and found[1] in schemas else name
+    if found and found[1] in schemas:
+        return found[1]
+    # A wire has to respell a name where its API takes fewer signs or a shorter one; models mix up signs as well.
+    told = _spelled(name)
+    return next((one for one in schemas if (is_one := _spelled(one)) == told or len(told) >= _CUT and is_one.startswith(told)), name)
+
+
+def _spelled(name: str) -> str:
+    return _SIGNS.sub("_", name).lstrip("_")
 
 
 class Ids:

@@ -176,7 +176,8 @@ def signature_of(extra: Json) -> str:
 
 
 def reason_for(theirs: Any, reason: str) -> str:
-    """The upstream's own word where the turn means the same, else the word for what the turn means."""
+    """The upstream's own word where the turn means the same, else the word for what the turn means. Words, never the numbers
+    that some of Google's servers send: clients know them by name only."""
     word = finish_word(theirs)
     means = finish_in(word)
     if word and (means == reason or (means == "stop" and finish_out(reason) == "STOP")):

@@ -59,12 +59,13 @@ def write_usage(usage: Usage, same: bool) -> Json:
     """The usage object for a client: the upstream's own where it is one of these, else built."""
     if same and usage.native and "promptTokenCount" in usage.native and "totalTokenCount" in usage.native:
         return usage.native
-    out: Json = {"promptTokenCount": usage.input, "candidatesTokenCount": max(usage.output - usage.reasoning, 0),
+    thoughts = min(usage.reasoning, usage.output)            # some providers count more of them than they say tokens
+    out: Json = {"promptTokenCount": usage.input, "candidatesTokenCount": usage.output - thoughts,
                  "totalTokenCount": usage.total or usage.input + usage.output}
     if usage.cached:
         out["cachedContentTokenCount"] = usage.cached
-    if usage.reasoning:
-        out["thoughtsTokenCount"] = usage.reasoning
+    if thoughts:
+        out["thoughtsTokenCount"] = thoughts
     return out
 
 
