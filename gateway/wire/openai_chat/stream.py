@@ -29,6 +29,7 @@ _LARGE: Final = 2_048                            # bytes of a first read that ar
 _FIRST_FRAMES: Final = 4                         # a role frame and three of text
 
 _decode_frame = msgspec.json.Decoder(Frame).decode
+_decode_text = msgspec.json.Decoder(str).decode
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _encode = msgspec.json.encode
 _Plain = ev.Text | ev.Reasoning
@@ -38,7 +39,7 @@ _Piece = ev.Text | ev.Reasoning | ev.ToolDelta
 class Shape:
     """Head and foot of frames that differ in one string only, and what they are for the client (None: not passed on)."""
 
-    __slots__ = ("head", "foot", "joint", "n_head", "n_foot", "example", "out_head", "out_foot", "verbatim")
+    __slots__ = ("head", "foot", "joint", "n_head", "n_foot", "n_two", "example", "out_head", "out_foot", "verbatim")
 
     def __init__(self, head: bytes, foot: bytes, example: _Piece, out: tuple[bytes, bytes] | None) -> None:
         self.verbatim = out == (head, foot) and type(example) is ev.Text and example.choice == 0
@@ -48,6 +49,7 @@ class Shape:
         self.joint = self.foot + self.head
         self.n_head = len(self.head)
         self.n_foot = len(self.foot)
+        self.n_two = 2 * (self.n_head + self.n_foot)
         self.out_head, self.out_foot = out or (b"", b"")
 
     def strings(self, data: bytes) -> tuple[list[bytes], list[str], int]:
@@ -58,6 +60,8 @@ class Shape:
         """
         if not data.startswith(self.head):
             return [], [], 0
+        if len(data) < self.n_two:
+            return self._single(data)
         quoted = data[self.n_head:].split(self.joint)
         last = quoted[-1]
         at = last.find(self.foot)
@@ -72,6 +76,18 @@ class Shape:
         except msgspec.DecodeError:
             return [], [], 0
         return (quoted, texts, n_used) if len(texts) == len(quoted) and "" not in texts else ([], [], 0)
+
+
+    def _single(self, data: bytes) -> tuple[list[bytes], list[str], int]:
+        """The same for a read that is too short for two frames."""
+        if not data.endswith(self.foot):
+            return [], [], 0
+        string = data[self.n_head:-self.n_foot]
+        try:
+            text = _decode_text(string)
+        except msgspec.DecodeError:
+            return [], [], 0
+        return ([string], [text], len(data)) if text else ([], [], 0)
 
 
 class Decoder:
