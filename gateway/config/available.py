@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gateway.config.decode import schema
+from gateway.config.places import MEMORY, SQLITE
 from gateway.config.problems import Problems
 from gateway.config.schema import Config, Store, Table
 from gateway.core.secret import Secret
@@ -23,12 +24,16 @@ def empty(value: Any) -> bool:
     return not _plain(value)
 
 
+def local(value: Any) -> bool:
+    return value == MEMORY or str(value).startswith(SQLITE)
+
+
 # path -> (is this value fine?, what may be written now)
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
     "auth.keys[].budget_usd_day": (empty, "0"),
     "auth.keys[].budget_usd_month": (empty, "0"),
-    "store.url": (one_of("memory:", Store().url), f'"memory:" or "{Store().url}"'),
+    "store.url": (local, f'"memory:" or "{Store().url}"'),
     "state.url": (one_of("memory:"), '"memory:"'),
     "providers[].wire": (one_of(None, *WIRES), " or ".join(f'"{name}"' for name in WIRES)),
     "providers[].auth": (one_of(None, "bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"),

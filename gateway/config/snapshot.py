@@ -21,6 +21,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     timeouts: Timeouts = Timeouts()
     limits: Limits = Limits()
     log: Log = Log()
+    store: str = "memory:"                   # or "sqlite:" with an absolute path
     warnings: tuple[Problem, ...] = ()
     secrets: tuple[str, ...] = ()            # everything that must never be shown, for redaction
     source: Path | None = None

@@ -15,7 +15,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     (KEY + "budget_usd_day = 1", "auth.keys[0].budget_usd_day"),
     (KEY + "budget_usd_month = 0.5", "auth.keys[0].budget_usd_month"),
     ('[store]\nurl = "postgresql://x"', "store.url"),
-    ('[store]\nurl = "sqlite:other.db"', "store.url"),
     ('[state]\nurl = "redis://x"', "state.url"),
     (upstream('wire = "cohere"'), "providers[0].wire"),
     (upstream('auth = "sigv4"'), "providers[0].auth"),

@@ -1,0 +1,36 @@
+"""Where does state live? The state directory (contract 1), and the store's address in it."""
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from gateway.config.problems import Problems
+from gateway.config.schema import Store
+
+MEMORY: Final = "memory:"
+SQLITE: Final = "sqlite:"
+
+
+def state_directory(env: Mapping[str, str]) -> Path | None:
+    """Where files of ours may be; None where the environment names no home. systemd may name several: the first is ours.
+    https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#RuntimeDirectory="""
+    if given := env.get("STATE_DIRECTORY", "").partition(":")[0]:
+        return Path(given)
+    if base := env.get("XDG_STATE_HOME"):
+        return Path(base) / "gateway"
+    return Path(env["HOME"]) / ".local" / "state" / "gateway" if env.get("HOME") else None
+
+
+def store_address(url: str, env: Mapping[str, str], problems: Problems) -> str:
+    """``memory:``, or ``sqlite:`` with an absolute path. The default is memory where there is no place for a file."""
+    if not url.startswith(SQLITE):
+        return MEMORY
+    name = url.removeprefix(SQLITE)
+    if not name or name.endswith("/"):
+        problems.add("store.url", "names no file; write sqlite:gateway.db")
+        return MEMORY
+    base = state_directory(env)
+    if base is None and not Path(name).is_absolute():
+        if url != Store().url:                       # somebody wanted this file
+            problems.add("store.url", "needs an absolute path where neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set")
+        return MEMORY
+    return SQLITE + str(((base or Path()) / name).absolute())

@@ -1,0 +1,40 @@
+"""Where state lives: what the environment says, in the contract's order."""
+from pathlib import Path
+
+import pytest
+
+from gateway.config.places import state_directory, store_address
+from gateway.config.problems import Problems
+from tests.unit.config.files import refused
+
+
+@pytest.mark.parametrize(("env", "place"), [
+    ({"STATE_DIRECTORY": "/s:/other", "XDG_STATE_HOME": "/x", "HOME": "/h"}, "/s"),
+    ({"XDG_STATE_HOME": "/x", "HOME": "/h"}, "/x/gateway"),
+    ({"HOME": "/h"}, "/h/.local/state/gateway"),
+])
+def test_the_state_directory_is_the_first_that_is_named(env, place):
+    assert state_directory(env) == Path(place)
+
+
+def test_without_a_home_there_is_no_state_directory():
+    assert state_directory({}) is None
+
+
+@pytest.mark.parametrize(("url", "address"), [
+    ("sqlite:gateway.db", "sqlite:/s/gateway.db"),
+    ("sqlite:sub/x.db", "sqlite:/s/sub/x.db"),
+    ("sqlite:/abs/x.db", "sqlite:/abs/x.db"),
+    ("memory:", "memory:"),
+])
+def test_a_store_is_below_the_state_directory_unless_its_path_is_absolute(url, address):
+    assert store_address(url, {"STATE_DIRECTORY": "/s"}, Problems()) == address
+
+
+def test_the_default_store_without_a_home_is_memory():
+    assert store_address("sqlite:gateway.db", {}, Problems()) == "memory:"
+
+
+@pytest.mark.parametrize("url", ["sqlite:", "sqlite:dir/", "sqlite:other.db"])
+def test_a_store_that_can_have_no_file_is_refused(url):
+    assert list(refused(f'[store]\nurl = "{url}"')) == ["store.url"]
