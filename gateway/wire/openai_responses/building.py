@@ -119,16 +119,17 @@ def _tool(tool: rq.Tool) -> Json | None:
     out["parameters"] = parameters if "type" in parameters else {"type": "object", **parameters}
     # Unlike elsewhere, strict is the default here: https://platform.openai.com/docs/guides/migrate-to-responses
     out["strict"] = tool.strict is True
-    return out | tool.extra.get(WIRE, {})
+    extra: Json = tool.extra.get(WIRE, {})
+    return out | extra
 
 
 def _grammar(payload: Json) -> Json | None:
     """The form of a freeform tool's text. Chat puts the grammar into a box of its own."""
-    form = (payload.get("custom") or payload).get("format")
+    form: Any = (payload.get("custom") or payload).get("format")
     if not isinstance(form, dict):
         return None
     boxed = form.get("grammar")
-    return {"type": "grammar", **(boxed if isinstance(boxed, dict) else form)}
+    return {"type": "grammar"} | (boxed if isinstance(boxed, dict) else form)
 
 
 # ---------------------------------------------------------------- messages

@@ -111,6 +111,7 @@ class Encoder:
         part = item.part_of(doc)
         if part.closed:
             return False
+        self._catch_up(item)
         self._paper.begin(item)
         self._current = item
         self._paper.begin_part(item, part)
@@ -160,7 +161,9 @@ class Encoder:
             return
         if kind in PART_ADDED and item.index < 0:
             item.pending.append((kind, doc, raw))
-        elif kind in PART_DONE:
+            return
+        self._catch_up(item)
+        if kind in PART_DONE:
             self._part_done(item, doc, raw)
         elif kind in PART_OF:
             self._text_done(item, doc, raw)
@@ -180,6 +183,14 @@ class Encoder:
         item.pending.append(("response.output_item.added", doc, raw))
         if item.kind not in HELD:
             self._paper.begin(item)
+
+    def _catch_up(self, item: Item) -> None:
+        """A frame of this item follows: what was held of others keeps its place before it."""
+        for other in self._theirs.values():
+            if other is item and item.index < 0:
+                return
+            if other is not item and other.index < 0 and not other.refused:
+                self._paper.begin(other)
 
     def _text_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
         part = item.part_of(doc)

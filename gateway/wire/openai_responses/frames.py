@@ -149,6 +149,6 @@ def _placed(doc: Json, known: Known) -> bool:
     if isinstance(item, dict):
         if item.get("id") != known.id:
             item["id"], whole = known.id, False
-    elif doc.get("item_id") != known.id:
+    elif doc.get("item_id") != known.id and ("item_id" in doc or doc["type"] in _COUNTED):
         doc["item_id"], whole = known.id, False
     return whole

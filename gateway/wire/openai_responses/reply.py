@@ -110,7 +110,7 @@ def _merged(doc: Json, built: Json, shown: Shown) -> Json:
     """The upstream's document with what the turn changed, and what was missing."""
     out: dict[str, Any] = dict(doc)
     for name in ("id", "created_at", "object"):
-        if not out.get(name):
+        if out.get(name) in (None, ""):
             out[name] = built[name]
     out["model"] = shown.model
     for name in ("status", "incomplete_details"):

@@ -14,6 +14,7 @@ from gateway.wire.lenient import LONE, load, whole_text
 from gateway.wire.openai_chat.schema import read_usage
 from gateway.wire.openai_responses.faults import fault_in
 from gateway.wire.openai_responses.frames import Known, Ledger
+from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_OF
 from gateway.wire.openai_responses.schema import (
     ARGUMENTS,
     CALLS,
@@ -37,12 +38,8 @@ DELTAS: Final[dict[str, tuple[type[ev.Text] | type[ev.Reasoning] | type[ev.Refus
 ARGUMENT_DELTAS: Final = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
 ARGUMENT_DONE: Final = {"response.function_call_arguments.done": "arguments", "response.custom_tool_call_input.done": "input"}
 # Whole texts, for servers that send no deltas: the delta's kind, and the field.
-WHOLE: Final = {"response.output_text.done": ("response.output_text.delta", "text"),
-                "response.refusal.done": ("response.refusal.delta", "refusal"),
-                "response.reasoning_text.done": ("response.reasoning_text.delta", "text"),
-                "response.reasoning_summary_text.done": ("response.reasoning_summary_text.delta", "text")}
-_PART_KINDS: Final = {"output_text": "response.output_text.delta", "refusal": "response.refusal.delta",
-                      "reasoning_text": "response.reasoning_text.delta", "summary_text": "response.reasoning_summary_text.delta"}
+WHOLE: Final = {form[4]: (form[3], form[6]) for form in FORMS.values()}
+_PART_KINDS: Final = {kind: form[3] for kind, form in FORMS.items()}
 _SKIPPED: Final = frozenset({"keepalive", "ping", "response.keepalive"})
 
 
@@ -182,6 +179,8 @@ class Decoder:
         else:
             if kind in WHOLE:
                 self._whole(known, doc, *WHOLE[kind], out)
+            elif kind in PART_ADDED and known is not None:
+                self._part_added(known, doc)
             if known is None or known.kind not in CALLS:
                 self._opaque(kind, doc, data, known, out)
 
@@ -275,11 +274,24 @@ class Decoder:
         if known is not None:
             self._say(known, kind, place if isinstance(place, int) else 0, str(doc.get(field) or ""), out)
 
+    def _part_added(self, known: Known, doc: Json) -> None:
+        part = doc.get("part")
+        kind = _PART_KINDS.get(str(part.get("type")) if isinstance(part, dict) else "")
+        if kind is not None:
+            place = doc.get(DELTAS[kind][1])
+            known.said.setdefault((kind, place if isinstance(place, int) else 0), 0)
+
     def _say(self, known: Known, kind: str, place: int, text: str, out: list[ev.Event]) -> None:
         """Tell a whole text, unless deltas have."""
-        if text and not known.said.get((kind, place)):
-            known.said[kind, place] = len(text)
-            out.append(DELTAS[kind][0](whole_text(text)))
+        if not text or known.said.get((kind, place)):
+            return
+        if self._same and (kind, place) not in known.said:
+            part: Json = {"type": PART_OF[kind], FORMS[PART_OF[kind]][6]: ""}
+            doc: Json = {"type": FORMS[PART_OF[kind]][2], DELTAS[kind][1]: place, "part": part}
+            doc |= {"item_id": known.id, "output_index": known.index}
+            out.append(ev.Opaque(WIRE, "frame", doc, self._ledger.frame(doc, None, known)))
+        known.said[kind, place] = len(text)
+        out.append(DELTAS[kind][0](whole_text(text)))
 
     def _mended_delta(self, known: Known | None, kind: str, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
         text = doc.get("delta")
