@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import gemini, generate, health, models
+from gateway.surfaces import count, gemini, generate, health, models
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -34,8 +34,11 @@ ROUTES: tuple[Door, ...] = (
     Door("completions", "POST", "/v1/completions", generate.generate, operation="completions"),
     Door("responses", "POST", "/v1/responses", generate.generate, wire="openai-responses"),
     Door("messages", "POST", "/v1/messages", generate.generate, wire="anthropic"),
+    Door("count_tokens", "POST", "/v1/messages/count_tokens", count.messages, wire="anthropic", operation="count_tokens"),
     Door("models", "GET", "/v1/models", models.listing),
     Door("model", "GET", "/v1/models/", models.one, tail=True),
+    Door("models", "GET", "/v1beta/models", models.listing, wire="gemini", query_key=True),
+    Door("model", "GET", "/v1beta/models/", models.one, wire="gemini", tail=True, query_key=True),
     Door("gemini", "POST", "/v1beta/models/", gemini.generate, wire="gemini", tail=True, query_key=True),
     Door("gemini", "POST", "/v1/models/", gemini.generate, wire="gemini", tail=True),
     Door("livez", "GET", "/livez", health.livez),

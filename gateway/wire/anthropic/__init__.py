@@ -20,9 +20,9 @@ from gateway.wire.base import Outbound, Shown
 class Anthropic:
     """The wire; it has no state."""
 
-    name: Final = schema.NAME
-    content_type: Final = sse.CONTENT_TYPE
-    silence: Final = PING
+    name = schema.NAME
+    content_type = sse.CONTENT_TYPE
+    silence = PING
 
     def parse_request(self, raw: bytes, operation: str = "chat", path_model: str = "",
                       path_stream: bool | None = None) -> Request:
