@@ -3,6 +3,7 @@
 Three uses: ``redact`` for one line of an error message, ``redact_json`` for an error body that goes back in its own words,
 ``Scrubber`` for the bytes of an answer in which an upstream repeats the key it was given.
 """
+import functools
 import re
 import urllib.parse
 from collections.abc import Iterable
@@ -121,8 +122,7 @@ class Scrubber:
     __slots__ = ("_needles", "_ends", "_tail")
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._needles = tuple({needle for secret in secrets if worth_hiding(secret) for needle in _forms(secret)})
-        self._ends = frozenset(b"".join(self._needles))      # what a read can end with that cuts a secret; a line feed never is
+        self._needles, self._ends = _searched(tuple(secrets))
         self._tail = b""
 
     def contains(self, data: bytes) -> bool:
@@ -155,6 +155,13 @@ class Scrubber:
     def flush(self) -> bytes:
         rest, self._tail = self._tail, b""
         return rest
+
+
+@functools.lru_cache(maxsize=4_096)
+def _searched(secrets: tuple[str, ...]) -> tuple[tuple[bytes, ...], frozenset[int]]:
+    """What to look for, and what a read can end with that cuts a secret (a line feed never is)."""
+    needles = tuple({needle for secret in secrets if worth_hiding(secret) for needle in _forms(secret)})
+    return needles, frozenset(b"".join(needles))
 
 
 def _forms(secret: str) -> set[bytes]:

@@ -60,6 +60,8 @@ class Exchange:
             if timeouts.early_keepalive_s and self.plan.request.stream \
                     and now >= self.call.started + timeouts.early_keepalive_s:
                 client.start_early(now)
+        if timeouts.keepalive_s and not client.started:
+            client.last_write = now
         if client.started and timeouts.keepalive_s and now >= client.last_write + timeouts.keepalive_s:
             client.pulse(now)
         self.schedule()
@@ -71,8 +73,8 @@ class Exchange:
         client, settings = self.client, self.ground.snapshot
         timeouts, due = settings.timeouts, [self.commit_by] if not client.committed else []
         if self.plan.request.stream:
-            if client.started and timeouts.keepalive_s:
-                due.append(client.last_write + timeouts.keepalive_s)
+            if timeouts.keepalive_s:                 # from the start on: the commit then needs no timer of its own
+                due.append((client.last_write or self.attempt.started) + timeouts.keepalive_s)
             if not client.committed and settings.stream.hold_max_s and not self.turn.committed:
                 due.append(max(self.attempt.started + settings.stream.hold_max_s, self.ground.clock.now() + 1.0))
             if not client.started and timeouts.early_keepalive_s:

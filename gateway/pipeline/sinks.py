@@ -94,7 +94,6 @@ class StreamSink:
         self.encoder = x.client.wire.encoder(shown(x, self.model))
         commit(x, now)
         await x.client.start()
-        x.schedule()
 
 
 class WholeSink:

@@ -1,11 +1,20 @@
 """How long does the process live? Start, signals, reload, stop: ``gateway serve`` is this."""
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 
 from gateway.config.snapshot import Snapshot
 from gateway.server import listen as listening
 from gateway.server.reload import Reloader
+
+
+def settle_memory() -> None:
+    """What start-up made lives for ever: the collector need not walk it again. A request makes some 300 short-lived objects,
+    most without cycles, so the young generation is looked at every 50 requests or so instead of every other one."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(15_000, 20, 50)
 
 
 async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, on_ready: Callable[[str], None],
@@ -21,6 +30,7 @@ async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, 
     if reloader is not None:
         loop.add_signal_handler(signal.SIGHUP, reloader.poke)
         reloader.start()
+    settle_memory()
     on_ready(listening.url(snapshot, listener, host or snapshot.server.host))
     try:
         await stop.wait()
