@@ -3,6 +3,7 @@
 The model and whether to stream stand in the path. Field names come in camelCase or snake_case; ``body`` of the request is a copy
 with Google's own spelling, ``raw`` stays what the client sent. Fields that nobody here knows are nobody's business.
 """
+import re
 from typing import Any, Final
 
 from gateway.core.errors import bad_request
@@ -29,6 +30,7 @@ _TOP: Final[tuple[tuple[str, type | tuple[type, ...], str], ...]] = (
     ("cachedContent", str, "a string"), ("labels", dict, "an object"),
 )
 MAX_CONTENTS: Final = 20_000
+_SNAKE_KEY: Final = re.compile(rb'_\w*"\s*:')
 
 
 def parse(raw: bytes, operation: str, model: str, stream: bool) -> Request:
@@ -60,7 +62,7 @@ def _body(raw: bytes, operation: str) -> tuple[Json, str]:
         raise bad_request(f"The request body is not valid JSON: {str(problem)[:120]}.") from None
     if not isinstance(body, dict):
         raise bad_request("The request body must be a JSON object.")
-    if b"_" in raw:
+    if _SNAKE_KEY.search(raw) is not None:
         try:
             body = camel_keys(body)
         except RecursionError:

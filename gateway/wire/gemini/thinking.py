@@ -36,12 +36,10 @@ def config(talk: Conversation, to: Outbound) -> Json:
         return {}
     if generation(to.model) >= 3:
         out: Json = {"thinkingLevel": level} if (level := _level(thought, to.model)) else {}
-        silent = thought.effort == "none" or thought.budget_tokens == 0
     else:
         budget = _budget(thought, to.model, talk.sampling.max_tokens)
         out = {"thinkingBudget": budget} if budget is not None else {}
-        silent = budget == 0
-    if thought.include is not False and not silent:
+    if thought.include is not False and thought.effort != "none" and thought.budget_tokens != 0:
         out["includeThoughts"] = True
     return out
 
