@@ -79,7 +79,7 @@ class Ledger:
         whole = self._numbered(doc)
         if known is not None:
             whole = _placed(doc, known) and whole
-        for name in _COUNTED.get(doc["type"], ()):
+        for name in PLACED.get(doc["type"], ()):
             if not isinstance(doc.get(name), int):
                 doc[name], whole = 0, False
         return data if whole and data is not None else dump(doc)
@@ -132,7 +132,7 @@ class Ledger:
 
 _CONTENT: Final = ("content_index",)
 _SUMMARY: Final = ("summary_index",)
-_COUNTED: Final[dict[str, tuple[str, ...]]] = {
+PLACED: Final[dict[str, tuple[str, ...]]] = {
     "response.content_part.added": _CONTENT, "response.content_part.done": _CONTENT, "response.output_text.delta": _CONTENT,
     "response.output_text.done": _CONTENT, "response.refusal.delta": _CONTENT, "response.refusal.done": _CONTENT,
     "response.reasoning_text.delta": _CONTENT, "response.reasoning_text.done": _CONTENT,
@@ -149,6 +149,6 @@ def _placed(doc: Json, known: Known) -> bool:
     if isinstance(item, dict):
         if item.get("id") != known.id:
             item["id"], whole = known.id, False
-    elif doc.get("item_id") != known.id and ("item_id" in doc or doc["type"] in _COUNTED):
+    elif doc.get("item_id") != known.id and ("item_id" in doc or doc["type"] in PLACED):
         doc["item_id"], whole = known.id, False
     return whole

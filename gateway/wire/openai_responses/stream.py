@@ -13,7 +13,7 @@ from gateway.core.errors import GatewayError
 from gateway.wire.lenient import LONE, load, whole_text
 from gateway.wire.openai_chat.schema import read_usage
 from gateway.wire.openai_responses.faults import fault_in
-from gateway.wire.openai_responses.frames import Known, Ledger
+from gateway.wire.openai_responses.frames import PLACED, Known, Ledger
 from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_OF
 from gateway.wire.openai_responses.schema import (
     ARGUMENTS,
@@ -40,6 +40,7 @@ ARGUMENT_DONE: Final = {"response.function_call_arguments.done": "arguments", "r
 # Whole texts, for servers that send no deltas: the delta's kind, and the field.
 WHOLE: Final = {form[4]: (form[3], form[6]) for form in FORMS.values()}
 _PART_KINDS: Final = {kind: form[3] for kind, form in FORMS.items()}
+ITEM_FRAMES: Final = frozenset({"response.output_item.added", "response.output_item.done"})
 _SKIPPED: Final = frozenset({"keepalive", "ping", "response.keepalive"})
 
 
@@ -60,7 +61,7 @@ _decode_delta = msgspec.json.Decoder(Delta).decode
 class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
-    __slots__ = ("_split", "_same", "_ledger", "_over", "_called", "_begun", "_half", "_closing")
+    __slots__ = ("_split", "_same", "_ledger", "_over", "_called", "_begun", "_half", "_closing", "_told")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._split = Splitter(max_frame_bytes)
@@ -71,6 +72,7 @@ class Decoder:
         self._begun = False
         self._half = ""                          # of a surrogate pair that was cut in two frames
         self._closing = False
+        self._told = False                       # something was said of items that nobody began
 
     def feed(self, data: bytes) -> list[ev.Event]:
         out: list[ev.Event] = []
@@ -165,14 +167,16 @@ class Decoder:
             self._begun = True
             self._ledger.learn({})
             out.append(ev.Meta(self._ledger.id, self._ledger.model, self._ledger.created))
-        if kind == "response.output_item.added" and isinstance(doc.get("item"), dict):
+        if kind in ITEM_FRAMES and not isinstance(doc.get("item"), dict):
+            return
+        if kind == "response.output_item.added":
             return self._added(doc, data, out)
         known = self._ledger.find_for(doc)
         if kind in ARGUMENT_DELTAS:
             self._arguments(known, doc, out)
         elif kind in ARGUMENT_DONE:
             self._all_arguments(known, str(doc.get(ARGUMENT_DONE[kind]) or ""), out)
-        elif kind == "response.output_item.done" and isinstance(doc.get("item"), dict):
+        elif kind == "response.output_item.done":
             self._done(known, doc, data, out)
         elif kind in DELTAS:
             self._mended_delta(known, kind, doc, data, out)
@@ -185,9 +189,9 @@ class Decoder:
                 self._opaque(kind, doc, data, known, out)
 
     def _opaque(self, kind: str, doc: Json, data: bytes | None, known: Known | None, out: list[ev.Event]) -> None:
-        counts = False
-        if kind == "response.output_item.done":
-            counts = doc["item"].get("type") in COUNTS
+        if known is None and (kind in PLACED or "output_index" in doc):
+            return                               # about an item that nobody began
+        counts = kind == "response.output_item.done" and doc["item"].get("type") in COUNTS
         if self._same or counts:
             out.append(ev.Opaque(WIRE, "frame", doc, self._ledger.frame(doc, data, known), counts=counts))
 
@@ -220,7 +224,7 @@ class Decoder:
             out.append(ev.Meta(self._ledger.id, theirs if isinstance(theirs, str) else "", self._ledger.created))
         if self._half and not self._same:
             out.append(ev.Text("\ufffd"))
-        if not self._ledger.items:
+        if not self._ledger.items and not self._told:
             for index, item in enumerate(response.get("output") or ()):
                 if isinstance(item, dict):
                     self._whole_item(index, item, out)
@@ -299,7 +303,9 @@ class Decoder:
         if not isinstance(text, str) or not text:
             return
         raw = None
-        if known is not None:
+        if known is None:
+            self._told = True
+        else:
             place = doc.get(index)
             key = (kind, place if isinstance(place, int) else 0)
             known.said[key] = known.said.get(key, 0) + len(text)
