@@ -1,6 +1,8 @@
 """What the pipeline needs from outside, as protocols: it never imports the store or the metrics that implement them."""
 from typing import Protocol
 
+import msgspec
+
 from gateway.core.call import Call
 
 
@@ -8,5 +10,58 @@ class Journal(Protocol):
     """Keeps finished calls. Synchronous and cheap: implementations queue and write in the background."""
 
     def add(self, call: Call) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished response as it is kept. ``body`` is the response object and ``input`` the array of the items that its own
+    request added, both as JSON; ``items`` are the ids of all of them. ``created`` is epoch seconds."""
+    id: str
+    owner: str                                  # the principal's name: nobody else's eyes
+    created: float
+    body: bytes
+    input: bytes
+    previous: str = ""
+    target: str = ""                            # provider/model that answered
+    items: tuple[str, ...] = ()
+
+    @property
+    def n_bytes(self) -> int:
+        return len(self.body) + len(self.input)
+
+
+class Responses(Protocol):
+    """Keeps finished responses for ``previous_response_id``. ``put`` and ``delete`` are synchronous and take effect at once for
+    whoever reads in this process; reading may raise GatewayError where the store cannot be read."""
+
+    def put(self, kept: Kept) -> None: ...
+
+    def delete(self, owner: str, id_: str) -> None: ...
+
+    async def chain(self, owner: str, id_: str, max_depth: int) -> list[Kept]:
+        """The response with this id and those before it, newest first; [] if it is unknown or not the owner's. The chain ends
+        where the response before is gone."""
+        ...
+
+    async def holding(self, owner: str, item_ids: list[str]) -> list[Kept]:
+        """Responses of this owner that hold one of these items, newest first."""
+        ...
+
+
+class Store(Protocol):
+    """Where records are kept."""
+
+    @property
+    def responses(self) -> Responses: ...
+
+    @property
+    def reachable(self) -> bool:
+        """Will what is put now be written?"""
+        ...
+
+    async def open(self) -> None:
+        """Never raises: a store that cannot be opened is said in the log, tried again, and memory goes on meanwhile."""
+        ...
 
     async def close(self) -> None: ...

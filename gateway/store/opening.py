@@ -1,0 +1,14 @@
+"""Which store does an address mean? Its library is imported only when one needs it."""
+from pathlib import Path
+
+from gateway.core.clock import Clock
+from gateway.core.ports import Store
+from gateway.store.memory import MemoryStore
+
+
+def store_at(address: str, clock: Clock) -> Store:
+    """``memory:``, or ``sqlite:`` with an absolute path. Nothing is touched before ``open``."""
+    if not address.startswith("sqlite:"):
+        return MemoryStore(clock)
+    from gateway.store.sqlite import SqliteStore
+    return SqliteStore(Path(address.removeprefix("sqlite:")), clock)
