@@ -26,7 +26,7 @@ class AccessLog:
     def __init__(self, format: str = "text", level: str = "info", out: TextIO | None = None) -> None:
         self._json = format == "json"
         self._quiet = level in QUIET
-        self._out = out or sys.stdout
+        self._out = out or sys.stderr
         self._lines: list[str] = []
         self.dropped = 0
         self._timer: asyncio.TimerHandle | None = None

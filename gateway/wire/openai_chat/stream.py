@@ -58,7 +58,7 @@ class Shape:
         They are decoded together, parted by a line feed, which no JSON string may hold: so none can reach into the next, and
         the first foot in the last piece (it ends in line feeds) is where the last string ends.
         """
-        if not data.startswith(self.head):
+        if not data.startswith(self.head) or b"\r" in data:         # a line end to the splitter, white space to JSON
             return [], [], 0
         if len(data) < self.n_two:
             return self._single(data)
@@ -76,7 +76,6 @@ class Shape:
         except msgspec.DecodeError:
             return [], [], 0
         return (quoted, texts, n_used) if len(texts) == len(quoted) and "" not in texts else ([], [], 0)
-
 
     def _single(self, data: bytes) -> tuple[list[bytes], list[str], int]:
         """The same for a read that is too short for two frames."""
