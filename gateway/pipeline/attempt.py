@@ -12,6 +12,7 @@ from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
+from gateway.pipeline.hop import Hop
 from gateway.pipeline.linger import linger
 from gateway.pipeline.prepare import Plan
 from gateway.pipeline.sinks import Sink, StreamSink, WholeSink
@@ -28,26 +29,25 @@ GOODBYE_S: Final = 5.0                               # what may pass between a f
 LOST: Final = frozenset({"timeout", "transport", "truncated"})
 
 
-class Exchange:
-    """One attempt with everything it works on. ``commit_by``: when it is given up if nothing has left (hedge deadline)."""
+class Exchange(Hop):
+    """One attempt at a turn."""
 
-    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "turn", "sink", "commit_by", "same", "deadline", "overdue",
-                 "whole")
+    __slots__ = ("turn", "sink", "same", "whole")
 
     def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
-        self.call = call
-        self.attempt = attempt
-        self.lane = lane
-        self.plan = plan
-        self.client = client
-        self.ground = ground
+        super().__init__(call, attempt, lane, plan, client, ground)
         self.same = lane.wire.speaks(plan.request, lane.to_stream)
         self.turn = Turn(plan.rules, attempt.started)
         self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
-        self.commit_by = inf
-        self.deadline: Deadline | None = None
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
-        self.overdue = False                         # ended by our own budget, not by a limit of its own
+
+    @property
+    def first_token_at(self) -> float | None:
+        return self.turn.first_token_at
+
+    @property
+    def said(self) -> int:
+        return self.turn.text_chars
 
     def tick(self, now: float) -> None:
         """The deadline's timer: keep a silent client company, let thinking go that was held long enough."""

@@ -4,29 +4,43 @@ Each failure before the commit point is booked (health, skip sets, trail) and th
 whole, the request itself is at fault, the time is up, or nobody is left. Then the last resort: an answer that was refused
 only because a better one was hoped for (``Turn.salvage``), else the honest status.
 """
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
 
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
+from gateway.pipeline.hop import Hop
 from gateway.pipeline.prepare import Plan
 from gateway.policy.limits import Reservation
 from gateway.routing import exhaust
 from gateway.routing.catalog import Candidate
-from gateway.routing.outcomes import OUTCOMES
+from gateway.routing.outcomes import OUTCOMES, REFUSED_KINDS
 from gateway.routing.walk import Walk
 
 EXEMPT: Final = 2          # the first attempt and the first retry are always allowed, whatever they took (spec/streaming 2.1)
 SPARES: Final = 4          # turns kept for the last resort
 
 
-async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
+class Way(msgspec.Struct, frozen=True):
+    """How one kind of operation is tried: what an attempt is, how it goes, and what is left of those that failed."""
+    make: Callable[..., Any]
+    go: Callable[[Any], Awaitable[None]]
+    salvage: Callable[[Any], Awaitable[bool]]
+
+
+TURN: Final = Way(Exchange, try_once, deliver_salvage)
+
+
+async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way = TURN) -> None:
     """Deliver an answer or raise the GatewayError that ends the request."""
     clock, settings = ground.clock, ground.snapshot.routing
     walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started)
-    spares: list[Exchange] = []
+    spares: list[Hop] = []
     timed_out = False
     give_up_at = call.started + settings.budget_s if settings.budget_s else float("inf")
     while len(call.attempts) < settings.max_attempts:
@@ -36,15 +50,15 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
         if taken is None:
             break
         candidate, reservation = taken
-        x = begin(call, candidate, plan, client, ground)
+        x: Hop = way.make(call, begin(call, candidate, ground), ground.lane(candidate), plan, client, ground)
         if len(call.attempts) > EXEMPT and settings.hedge == "deadline":
             x.commit_by = give_up_at
         try:
-            await try_once(x)
+            await way.go(x)
         except GatewayError as error:
             finish(x, error, reservation)
             if client.committed or error.kind == "client_gone" or not OUTCOMES[error.kind].moves_on:
-                raise
+                raise blamed(call, error) from None
             walk.failed(candidate, error)
             if len(spares) < SPARES:
                 spares.append(x)
@@ -54,12 +68,18 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
         else:
             finish(x, x.attempt.error, reservation)
             return
-    for x in sorted(spares, key=lambda x: -x.turn.text_chars):
-        if await deliver_salvage(x):
+    for x in sorted(spares, key=lambda x: -x.said):
+        if await way.salvage(x):
             return
     if not call.attempts:
         raise walk.exhaustion(clock.now(), clock.wall())
     raise exhaust.exhausted(call.attempts, walk, clock.now(), clock.wall(), timed_out)
+
+
+def blamed(call: Call, error: GatewayError) -> GatewayError:
+    """What is told at the end: the first refusal of the request itself, where all targets refused it; else the last failure."""
+    errors = [hop.error for hop in call.attempts if hop.error is not None]
+    return errors[0] if all(one.kind in REFUSED_KINDS for one in errors) else error
 
 
 def take(walk: Walk, plan: Plan, ground: Ground, now: float) -> tuple[Candidate, Reservation] | None:
@@ -73,17 +93,17 @@ def take(walk: Walk, plan: Plan, ground: Ground, now: float) -> tuple[Candidate,
     return None
 
 
-def begin(call: Call, candidate: Candidate, plan: Plan, client: Client, ground: Ground) -> Exchange:
+def begin(call: Call, candidate: Candidate, ground: Ground) -> Attempt:
     target = candidate.target
     # key1, key2 … by first appearance in this request: no real ids leak
     number = call.accounts.setdefault((target.provider.id, candidate.account.ordinal), len(call.accounts) + 1)
     attempt = Attempt(label=target.label, provider=target.provider.id, model=target.model.id, key=number,
                       started=ground.clock.now())
     call.attempts.append(attempt)
-    return Exchange(call, attempt, ground.lane(candidate), plan, client, ground)
+    return attempt
 
 
-def finish(x: Exchange, error: GatewayError | None, reservation: Reservation) -> None:
+def finish(x: Hop, error: GatewayError | None, reservation: Reservation) -> None:
     """Book the end of an attempt. Synchronous: limits and health change in one step."""
     attempt, ground, candidate = x.attempt, x.ground, x.lane.candidate
     now = attempt.ended = ground.clock.now()
@@ -97,4 +117,4 @@ def finish(x: Exchange, error: GatewayError | None, reservation: Reservation) ->
         ground.health.succeeded(candidate, now)
     elif error.kind != "client_gone":
         ground.health.failed(candidate, error, now, ground.clock.wall(), committed=attempt.committed,
-                             silent_s=(x.turn.first_token_at or now) - attempt.started, overdue=x.overdue)
+                             silent_s=(x.first_token_at or now) - attempt.started, overdue=x.overdue)

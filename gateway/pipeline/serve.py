@@ -10,29 +10,45 @@ A client that went away cancels this task, and with it whatever it waits for.
 """
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
+from gateway.core.request import Request
 from gateway.pipeline import admit, attempts, prepare, record
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
+from gateway.policy.keys import Principal
 from gateway.policy.limits import Reservation
 from gateway.routing.trail import route_headers
 
 log = logging.getLogger("gateway.serve")
 
 
-async def serve(call: Call, client: Client, ground: Ground) -> None:
+class Story(msgspec.Struct, frozen=True):
+    """The steps in which operations differ: what the body says, what follows from it, who answers."""
+    parse: Callable[[Call, Client, bytes], Request] = prepare.parse
+    plan: Callable[[Call, Request, Principal, Ground], prepare.Plan] = prepare.plan
+    run: Callable[[Call, prepare.Plan, Client, Ground], Awaitable[None]] = attempts.run
+
+
+TURN: Final = Story()
+
+
+async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN) -> None:
     """Answer one request completely; raises nothing but cancellation."""
     reservation: Reservation | None = None
     ground.inflight.enter()
     try:
         principal = admit.caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes)
-        request = prepare.parse(call, client, body)
-        plan = prepare.plan(call, request, principal, ground)
+        request = story.parse(call, client, body)
+        plan = story.plan(call, request, principal, ground)
         reservation = admit.request(request, principal, client, ground)
-        await attempts.run(call, plan, client, ground)
+        await story.run(call, plan, client, ground)
     except GatewayError as error:
         client.route_headers = route_headers("", call.attempts, ground.snapshot.log.fallback_detail_header, call.started)
         await client.fail(error)

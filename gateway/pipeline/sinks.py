@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.reply import fold
+from gateway.pipeline.hop import Hop
 from gateway.routing.trail import route_headers
 from gateway.wire.base import Encoder, Shown
 
@@ -146,7 +147,7 @@ def shown(x: "Exchange", model: str) -> Shown:
                  done_after_error=settings.done_after_error, operation=call.operation)
 
 
-def commit(x: "Exchange", now: float) -> None:
+def commit(x: Hop, now: float) -> None:
     """The commit point: from here on this target answers."""
     x.client.committed = x.attempt.committed = True
     x.client.route_headers = route_headers(x.attempt.label, x.call.attempts, x.ground.snapshot.log.fallback_detail_header,

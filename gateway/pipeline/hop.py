@@ -1,0 +1,35 @@
+"""What is one try, whatever is asked? The facts that the loop of attempts needs; what is tried adds its own."""
+from math import inf
+
+from gateway.core.call import Attempt, Call
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground, Lane
+from gateway.pipeline.prepare import Plan
+from gateway.upstream.deadline import Deadline
+
+
+class Hop:
+    """One attempt with everything it works on. ``commit_by``: when it is given up if nothing has left (hedge deadline)."""
+
+    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "commit_by", "deadline", "overdue")
+
+    def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
+        self.call = call
+        self.attempt = attempt
+        self.lane = lane
+        self.plan = plan
+        self.client = client
+        self.ground = ground
+        self.commit_by = inf
+        self.deadline: Deadline | None = None
+        self.overdue = False                         # ended by our own budget, not by a limit of its own
+
+    @property
+    def first_token_at(self) -> float | None:
+        """When it began to answer."""
+        return None
+
+    @property
+    def said(self) -> int:
+        """Characters of an answer that was refused: the longest is delivered when nobody is left."""
+        return 0
