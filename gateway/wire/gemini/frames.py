@@ -91,7 +91,7 @@ class Reader:
             out.append(ev.Fault(GatewayError("in_band", f"The provider ended the answer with {word}{more}")))
             return
         groups = _groups(candidate)
-        if len(groups) == 1 and not word and groups[0][0] != "functionCall":
+        if not word and _whole(groups):
             raw = (data if data is not None and self._named_right(doc) else self._write(doc)) if self.same else None
             self._event(groups[0], index, raw, out)
             return
@@ -107,7 +107,7 @@ class Reader:
             if reason == "stop" and self._n_calls.get(index):
                 reason = "tool_calls"
             self.finished.add(index)
-            out.append(ev.Finish(reason, index, self._slice(doc, {"finishReason": word, **beside}, index, [])))
+            out.append(ev.Finish(reason, index, self._slice(doc, {"finishReason": word, **beside}, index, [{"text": ""}])))
         elif beside and self.same:
             out.append(ev.Opaque(NAME, "candidate", beside, self._slice(doc, beside, index, []), index))
 
@@ -187,6 +187,14 @@ def _groups(candidate: Json) -> list[Group]:
         else:
             out.append((kind, [part]))
     return out
+
+
+def _whole(groups: list[Group]) -> bool:
+    """May these stay together as one event? One thing said, or several that only clients of this format can read."""
+    kinds = {kind for kind, _ in groups}
+    if len(groups) == 1:
+        return "functionCall" not in kinds
+    return bool(groups) and not kinds & {"text", "thought", "functionCall", *MEDIA}
 
 
 def _kind(part: Json) -> str:

@@ -107,9 +107,10 @@ class _Cleaner:
             return schema
         out = {key: value for key, value in schema.items() if key != "allOf"}
         for part in parts[:64]:
-            if not isinstance(part, dict):
+            self.n_nodes += 1
+            if not isinstance(part, dict) or self.n_nodes > MAX_NODES:
                 continue
-            part = self._merged(self._referred(part, trail)[0], trail)
+            part = self._merged(*self._referred(part, trail))
             for key, value in part.items():
                 if key == "properties" and isinstance(value, dict):
                     out[key] = {**value, **(out.get(key) or {})}

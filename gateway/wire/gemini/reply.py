@@ -56,9 +56,9 @@ def _mend(doc: Json, reply: rp.Reply, shown: Shown) -> None:
         doc["modelVersion"] = shown.model
     if not doc.get("usageMetadata") and reply.usage is not None:
         doc["usageMetadata"] = write_usage(reply.usage, True)
-    for position, candidate in enumerate(doc.get("candidates") or ()):
-        if not isinstance(candidate, dict):
-            continue
+    candidates = doc.get("candidates")
+    candidates = [one for one in candidates if isinstance(one, dict)] if isinstance(candidates, list) else []
+    for position, candidate in enumerate(candidates):
         index = candidate.get("index")
         choice = reply.choices.get(index if isinstance(index, int) else position)
         if choice is None:

@@ -78,3 +78,9 @@ def turn(events: list[ev.Event], **rules: Any) -> list[ev.Event]:
 
 def kinds(events: list[ev.Event]) -> list[str]:
     return [type(event).__name__ for event in events]
+
+
+def call_frame(name: str, args: Any, id: str = "", signature: str = "", **more: Any) -> dict[str, Any]:
+    """A frame of one call."""
+    part: dict[str, Any] = {"functionCall": {"name": name, "args": args, **({"id": id} if id else {})}}
+    return frame({**part, "thoughtSignature": signature} if signature else part, **more)
