@@ -33,7 +33,7 @@ class Known:
 class Ledger:
     """The items and the envelope of one stream. ``shown`` is the model's name for the client ("" = the upstream's own)."""
 
-    __slots__ = ("items", "by_id", "last", "number", "shown", "same", "id", "created", "model")
+    __slots__ = ("items", "by_id", "last", "number", "shown", "same", "frames", "id", "created", "model")
 
     def __init__(self, shown: str, same: bool) -> None:
         self.items: dict[int, Known] = {}
@@ -42,6 +42,7 @@ class Ledger:
         self.number = -1
         self.shown = shown
         self.same = same
+        self.frames = True                       # False: what is read did not come in frames
         self.id = self.model = ""
         self.created = 0
 
@@ -82,13 +83,15 @@ class Ledger:
         for name in PLACED.get(doc["type"], ()):
             if not isinstance(doc.get(name), int):
                 doc[name], whole = 0, False
+        if not self.frames:
+            return None
         return data if whole and data is not None else dump(doc)
 
     def envelope(self, doc: Json, data: bytes | None) -> bytes | None:
         """A frame that holds a response: id, time and model filled in, the model renamed."""
         response = doc["response"]
         self.learn(response)
-        if not self.same:
+        if not self.same or not self.frames:
             return None
         whole = self._numbered(doc)
         for name, value in (("id", self.id), ("object", "response"), ("created_at", self.created), ("model", self.model)):

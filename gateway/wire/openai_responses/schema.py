@@ -17,7 +17,6 @@ Json = dict[str, Any]
 # Calls that the client answers with text: the turn takes their deltas over.
 CALLS: Final = {"function_call": "function", "custom_tool_call": "custom"}
 OUTPUTS: Final = {"function_call_output": "function", "custom_tool_call_output": "custom", "local_shell_call_output": "function"}
-ARGUMENTS: Final = {"function": "arguments", "custom": "input"}
 
 # Items that are an answer by themselves: media, and what the client must act on.
 COUNTS: Final = frozenset({

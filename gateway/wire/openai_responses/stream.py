@@ -16,7 +16,6 @@ from gateway.wire.openai_responses.faults import fault_in
 from gateway.wire.openai_responses.frames import PLACED, Known, Ledger
 from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_OF
 from gateway.wire.openai_responses.schema import (
-    ARGUMENTS,
     CALLS,
     COUNTS,
     FAILED,
@@ -98,7 +97,7 @@ class Decoder:
 
     def whole(self, response: Json) -> list[ev.Event]:
         """A response that did not stream, as the events of its turn."""
-        self._ledger.same = False                # there are no frames to pass on
+        self._ledger.frames = False
         out: list[ev.Event] = []
         self._terminal({"type": "response.completed", "response": response}, None, out)
         return out
@@ -255,11 +254,12 @@ class Decoder:
 
     def _whole_item(self, index: int, item: Json, out: list[ev.Event]) -> None:
         """An item that was never begun."""
-        bare: Json = item | {name: [] for name in ("content", "summary") if name in item}
-        field = ARGUMENTS.get(CALLS.get(str(item.get("type")), ""))
-        if field is not None:
-            bare[field] = ""
         place: Json = {"output_index": index} if index >= 0 else {}
+        if item.get("type") in CALLS:
+            known = self._ledger.add({**place, "item": item})
+            known.over = True
+            return self._call(known, item, out)
+        bare: Json = item | {name: [] for name in ("content", "summary") if name in item}
         self._added({"type": "response.output_item.added", **place, "item": bare}, None, out)
         self._done(self._ledger.last, {"type": "response.output_item.done", **place, "item": item}, None, out)
 
@@ -327,9 +327,10 @@ class Decoder:
         said = said_by(item)
         if said:
             known.argued.append(said)
+        extra = {**_rest(item), "id": known.id} if self._same else None
         out.append(ev.ToolDelta(
             index=known.index, id=str(item.get("call_id") or ""), name=str(item.get("name") or ""), arguments=said,
-            kind=CALLS[known.kind], extra={**_rest(item), "id": known.id} if self._same else None))
+            whole=isinstance(item.get("arguments"), dict), kind=CALLS[known.kind], extra=extra))
 
     def _arguments(self, known: Known | None, doc: Json, out: list[ev.Event]) -> None:
         piece = doc.get("delta")

@@ -7,6 +7,7 @@ from gateway.core.request import Request
 from gateway.stream.turn import Rules, Turn
 from gateway.wire import WIRES
 from gateway.wire.base import Outbound, Shown
+from gateway.wire.lenient import whole_text
 
 RESPONSES = WIRES["openai-responses"]
 CHAT = WIRES["openai-chat"]
@@ -153,8 +154,8 @@ def sound(frames: list[dict[str, Any]]) -> dict[str, Any]:
     assert [item["done"]["id"] for item in items.values()] == [item["id"] for item in final["output"]]
     for (index, kind), text in said.items():
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            done = "".join([p.get("text") or p.get("refusal") or "" for p in items[index]["done"]["content"]])
-            assert text in done or done == "".join([t for (i, _), t in said.items() if i == index])
+            field = "text" if "text" in kind else "refusal"
+            assert whole_text(text) == "".join([part.get(field, "") for part in items[index]["done"]["content"]])
         if kind == "response.function_call_arguments.delta":
             assert text == items[index]["done"]["arguments"]
         if kind == "response.custom_tool_call_input.delta":

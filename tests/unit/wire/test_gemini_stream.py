@@ -175,6 +175,12 @@ def test_untouched_frames_leave_as_they_came():
     assert last["usageMetadata"] == USAGE and last["candidates"][0]["finishReason"] == "STOP"
 
 
+def test_an_answer_that_did_not_stream_shows_the_clients_name_of_the_model():
+    events = GEMINI.parse_reply(dump({**say("a", finish="STOP"), "modelVersion": "up", "new": 1}), True)
+    frames = encoded(events)
+    assert [f["modelVersion"] for f in frames] == [MODEL, MODEL] and frames[0]["new"] == 1
+
+
 def foreign():
     return [ev.Meta("x", "up"), ev.Reasoning("th"), ev.Text("hi"), ev.ToolCall(0, "c1", "f", '{"a":1}', extra={"thought_signature": "s"}),
             ev.ToolCall(1, "c2", "g", "{}"), ev.Finish("tool_calls"), ev.Usage(input=9, output=5, cached=4, reasoning=2, total=14), ev.End()]
