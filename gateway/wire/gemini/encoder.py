@@ -24,7 +24,7 @@ _THOUGHT: Final = b'{"text":%b,"thought":true}'
 class Encoder:
     """One stream to one client."""
 
-    __slots__ = ("_shown", "_same", "_array", "_first", "_id", "_tails", "_calls", "_live", "_finishes", "_usage", "_ended")
+    __slots__ = ("_shown", "_same", "_array", "_first", "_id", "_name", "_tails", "_calls", "_live", "_finishes", "_usage", "_ended")
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
@@ -32,6 +32,7 @@ class Encoder:
         self._array = shown.operation == ARRAY
         self._first = True
         self._id = shown.id or token()
+        self._name = quoted(shown.model)
         self._tails: dict[int, bytes] = {}
         self._calls: list[ev.ToolCall] = []          # that follow each other: they leave in one frame
         self._live: dict[tuple[int, int], tuple[ev.ToolStart, list[str]]] = {}
@@ -45,7 +46,7 @@ class Encoder:
             if self._ended:
                 break
             if type(event) is ev.Text and event.raw is not None and self._same and not self._calls:
-                self._frame(event.raw, out)
+                self._pass(event.raw, out)
                 continue
             if self._calls and type(event) is not ev.ToolCall:
                 self._put_calls(out)
@@ -59,6 +60,10 @@ class Encoder:
             self._first = False
         else:
             out += (DATA, data, END)
+
+    def _pass(self, raw: bytes, out: list[bytes]) -> None:
+        """The upstream's own frame. One from an answer that did not stream may still hold the upstream's name of the model."""
+        self._frame(raw if self._name in raw else dump({**load(raw)[0], "modelVersion": self._shown.model}), out)
 
     def _part(self, part: bytes, choice: int, out: list[bytes]) -> None:
         tail = self._tails.get(choice)
@@ -75,13 +80,13 @@ class Encoder:
 
     def _text(self, event: ev.Text | ev.Refusal, out: list[bytes]) -> None:
         if event.raw is not None and self._same:
-            self._frame(event.raw, out)
+            self._pass(event.raw, out)
         elif event.text:
             self._part(_TEXT % quoted(event.text), event.choice, out)
 
     def _reasoning(self, event: ev.Reasoning, out: list[bytes]) -> None:
         if event.raw is not None and self._same:
-            self._frame(event.raw, out)
+            self._pass(event.raw, out)
         elif event.signature and self._same:
             part: Json = {"text": event.text, "thoughtSignature": event.signature}
             self._part(dump({**part, "thought": True} if event.text else part), event.choice, out)
@@ -90,7 +95,7 @@ class Encoder:
 
     def _opaque(self, event: ev.Opaque, out: list[bytes]) -> None:
         if self._same and event.wire == NAME and event.raw is not None:
-            self._frame(event.raw, out)
+            self._pass(event.raw, out)
 
     def _call(self, event: ev.ToolCall, out: list[bytes]) -> None:
         if self._calls and self._calls[-1].choice != event.choice:
@@ -139,7 +144,7 @@ class Encoder:
     def _last(self, finish: ev.Finish) -> Json:
         """The frame of a reason: the upstream's own, as far as it says the same."""
         if finish.raw is not None and self._same:
-            doc: Json = load(finish.raw)[0]
+            doc: Json = {**load(finish.raw)[0], "modelVersion": self._shown.model}
             for candidate in doc["candidates"]:
                 candidate["finishReason"] = reason_for(candidate.get("finishReason"), finish.reason)
             return doc
