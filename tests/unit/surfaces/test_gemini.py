@@ -56,7 +56,7 @@ async def test_the_same_format_passes_through_byte_for_byte(door):
     got = await ask(base_url, raw=raw, path="/v1beta/models/m:streamGenerateContent?alt=sse")
     assert got.body.startswith(b"data: " + frames[0] + b"\n\n") and got.frames[-1]["usageMetadata"] == gem.USAGE
     sent = door.up.requests[0]
-    assert sent.body == raw and sent.path == "/models/m:streamGenerateContent?alt=sse" and sent.headers["x-goog-api-key"] == "sk-up-1"
+    assert sent.body == raw and sent.path == "/v1/models/m:streamGenerateContent?alt=sse" and sent.headers["x-goog-api-key"] == "sk-up-1"
 
 
 async def test_a_cut_stream_is_told_inside_it(door):
