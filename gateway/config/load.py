@@ -94,5 +94,5 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     if problems.found:
         raise ConfigError(problems.found)
     return Snapshot(server=config.server, keys=keys, providers=providers, routing=config.routing, stream=config.stream,
-                    timeouts=config.timeouts, limits=config.limits, log=config.log, store=store, warnings=tuple(problems.warnings),
-                    secrets=check.secrets(config, providers, loose), source=source, loaded_at=wall)
+                    timeouts=config.timeouts, limits=config.limits, log=config.log, ollama=config.ollama, store=store,
+                    warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose), source=source, loaded_at=wall)

@@ -33,6 +33,8 @@ def build(table: ProviderTable, path: str, order: int, env: Mapping[str, str], p
     preset = _preset(table, path, problems)
     wire = table.wire or (preset.wire if preset else "openai-chat")
     base_url = _base_url(table, preset, path, problems)
+    if wire == "ollama":
+        base_url = base_url.removesuffix("/api")          # its operations are /api/…; people write the address either way
     loopback = near(base_url)
     auth = table.auth or (preset.auth if preset else "") or DEFAULT_AUTH[wire]
     quirks = _quirks(table, preset, path, problems)
@@ -82,7 +84,7 @@ def _base_url(table: ProviderTable, preset: Profile | None, path: str, problems:
     operation = next((end for end in _OPERATIONS if url.endswith(end)), None)
     if operation:
         problems.add(where, f"must end before {operation}, which is appended; write {url.removesuffix(operation)}")
-    elif urlsplit(url).path in ("", "/"):
+    elif urlsplit(url).path in ("", "/") and table.wire != "ollama":
         problems.warn(where, f"has no path; most servers want the version in it, such as {url}/v1")
     return url
 

@@ -20,13 +20,22 @@ def caller(call: Call, client: Client, ground: Ground) -> Principal:
     if limit and ground.inflight.count > limit:
         raise GatewayError("shed", f"The gateway serves {limit} requests at once and has no room for another now.",
                            retry_after_s=SHED_RETRY_S)
-    principal = ground.keys.authenticate(client.headers, client.query_key)
+    principal = identify(client, ground)
     if principal.anonymous:
         refused = access.browser_guard(client.headers, client.method, ground.snapshot.server.cors_allow_origins)
         if refused is not None:
             raise refused
     call.principal = principal.name
     return principal
+
+
+def identify(client: Client, ground: Ground) -> Principal:
+    try:
+        return ground.keys.authenticate(client.headers, client.query_key)
+    except GatewayError:
+        if client.keyless:
+            return ground.keys.anonymous
+        raise
 
 
 def request(request: Request, principal: Principal, client: Client, ground: Ground) -> Reservation:

@@ -23,7 +23,7 @@ class Client:
     """One caller. ``base_headers`` (CORS, request id) go onto every response."""
 
     __slots__ = ("http", "call", "wire", "content_type", "base_headers", "headers", "method", "query_key", "response", "rate_headers",
-                 "route_headers", "committed", "last_write", "written", "_pulse")
+                 "route_headers", "committed", "last_write", "written", "keyless", "_pulse")
 
     def __init__(self, http: BaseRequest, call: Call, wire: Wire, base_headers: Mapping[str, str],
                  query_key: str | None) -> None:
@@ -41,6 +41,7 @@ class Client:
         self.committed = False                       # an answer has begun to leave: no other target may be used
         self.last_write = 0.0
         self.written = 0
+        self.keyless = False                         # this surface is open to this caller without a key
         self._pulse: asyncio.Task[None] | None = None
 
     @property

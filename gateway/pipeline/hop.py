@@ -24,6 +24,10 @@ class Hop:
         self.deadline: Deadline | None = None
         self.overdue = False                         # ended by our own budget, not by a limit of its own
 
+    def elapsed(self) -> float:
+        """Seconds since the request came."""
+        return self.ground.clock.now() - self.call.started
+
     @property
     def first_token_at(self) -> float | None:
         """When it began to answer."""

@@ -4,14 +4,17 @@ Both are fed the events that the turn lets out. A stream commits with the first 
 any failure until then still moves on to another target.
 """
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.reply import fold
+from gateway.pipeline import recall
 from gateway.pipeline.hop import Hop
 from gateway.routing.trail import route_headers
 from gateway.wire.base import Encoder, Shown
+from gateway.wire.lenient import dump
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
@@ -53,6 +56,8 @@ class StreamSink:
             await self._commit(now)
         if self._ripe:
             out, self._ripe = self._ripe + out, []
+        if x.notes is not None:
+            x.notes.hear(out)
         data = self.encoder.encode(out)  # type: ignore[union-attr]
         if data:
             await x.client.write(data, now)
@@ -82,8 +87,9 @@ class StreamSink:
             x.attempt.error = x.call.error = out[-1].error
         if self._ripe:
             out, self._ripe = self._ripe + out, []
-        conclude(x)
-        await x.client.end(self.encoder.encode(out))  # type: ignore[union-attr]
+        conclude(x, out)
+        data = self.encoder.encode(out)  # type: ignore[union-attr]
+        await told(x, x.client.end(data), getattr(self.encoder, "final", None))
 
     async def broke(self, error: GatewayError) -> None:
         """The upstream failed after the commit: what is held leaves, then the failure in the surface's words."""
@@ -122,8 +128,8 @@ class WholeSink:
         form.touched = x.turn.touched
         body = x.client.wire.build_reply(fold(self.events), form, x.whole if x.same else None)
         commit(x, x.ground.clock.now())
-        conclude(x)
-        await x.client.answer(body)
+        conclude(x, self.events)
+        await told(x, x.client.answer(body), body)
 
     def later(self, out: list[ev.Event]) -> None:
         raise AssertionError("a whole answer commits at its end only")
@@ -142,9 +148,10 @@ def shown_model(x: "Exchange") -> str:
 
 def shown(x: "Exchange", model: str) -> Shown:
     call, settings = x.call, x.ground.snapshot.stream
-    return Shown(model=model or x.turn.upstream_model or x.lane.to_whole.model, request=x.plan.request, same=x.same, id=call.id,
+    return Shown(model=model or x.turn.upstream_model or x.lane.to_whole.model, request=x.plan.request, same=x.same,
+                 id=call.response_id or call.id,
                  created=int(call.wall), include_usage=x.plan.request.include_usage or settings.usage == "always",
-                 done_after_error=settings.done_after_error, operation=call.operation)
+                 done_after_error=settings.done_after_error, operation=call.operation, elapsed=x.elapsed)
 
 
 def commit(x: Hop, now: float) -> None:
@@ -156,8 +163,24 @@ def commit(x: Hop, now: float) -> None:
     x.call.committed_at = now
 
 
-def conclude(x: "Exchange") -> None:
-    """The turn's facts go onto the call."""
+async def told(x: "Exchange", sending: Awaitable[None], final: Any) -> None:
+    """Send the end. What is kept for later requests is there when the client has it, and gone when the client was."""
+    if not x.call.response_id or final is None:
+        await sending
+        return
+    recall.keep(x, final if isinstance(final, bytes) else dump(final))
+    try:
+        await sending
+    except BaseException:
+        recall.unkeep(x)
+        raise
+
+
+def conclude(x: "Exchange", out: list[ev.Event]) -> None:
+    """The turn's facts go onto the call; ``out`` is the last of it."""
+    if x.notes is not None:
+        x.notes.hear(out)
+        recall.remember(x)
     turn, call = x.turn, x.call
     call.usage, call.finish, call.first_token_at = turn.usage, turn.finish, turn.first_token_at or 0.0
     x.attempt.upstream_id, x.attempt.upstream_model = turn.upstream_id, turn.upstream_model

@@ -9,6 +9,7 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.redact import Scrubber
 from gateway.upstream.transport import Reply
+from gateway.wire.jsonl import LINES_TYPE
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
@@ -36,7 +37,8 @@ class Source:
         data = await self.reply.chunk()
         if self._first:
             self._first = False
-            if not streams(data, self.reply.headers.get("Content-Type", "")):
+            kind = self.reply.headers.get("Content-Type", "")
+            if not streams(data, kind) and not (self.wire.content_type == LINES_TYPE and kind.startswith(LINES_TYPE)):
                 data += await self.reply.read(BODY_LIMIT)
                 self.x.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
                 return b""

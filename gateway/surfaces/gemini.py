@@ -10,8 +10,10 @@ from gateway.core.errors import GatewayError
 from gateway.pipeline import admit, prepare
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
-from gateway.pipeline.serve import serve
-from gateway.tokens.estimate import estimate_request
+from gateway.pipeline.oneshot import EMBED
+from gateway.pipeline.serve import TURN, serve
+from gateway.surfaces.count import count as tokens
+from gateway.wire.embeddings import CLIENTS
 from gateway.wire.gemini import build_count
 from gateway.wire.gemini.faults import ARRAY
 from gateway.wire.jsonl import ARRAY_TYPE
@@ -25,6 +27,8 @@ METHODS: Final[dict[str, tuple[str, bool]]] = {
     "generateContent": ("chat", False),
     "streamGenerateContent": ("chat", True),
     "countTokens": ("count_tokens", False),
+    "embedContent": ("embed_content", False),
+    "batchEmbedContents": ("batch_embed_contents", False),
 }
 
 
@@ -41,7 +45,10 @@ async def generate(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamR
         call.operation, call.path_stream = METHODS[method]
         if call.path_stream and http.rel_url.query.get("alt") != "sse":
             call.operation, client.content_type = ARRAY, ARRAY_TYPE
-        await (count if call.operation == "count_tokens" else serve)(call, client, ground)
+        if call.operation == "count_tokens":
+            await count(call, client, ground)
+        else:
+            await serve(call, client, ground, EMBED if call.operation in CLIENTS else TURN)
     if client.response is None:
         raise ConnectionResetError("the client went away before anything could be answered")
     return client.response
@@ -59,6 +66,6 @@ async def count(call: Call, client: Client, ground: Ground) -> None:
         principal = admit.caller(call, client, ground)
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         prepare.plan(call, request, principal, ground)
-        await client.answer(build_count(estimate_request(request)))
+        await client.answer(build_count(tokens(request)))
     except GatewayError as error:
         await client.fail(error)

@@ -87,7 +87,7 @@ def names(ground: "Ground", principal: "Principal", wire: str) -> Names:
     found: Names = [("auto", auto)] if auto else []
     found += [(name, auto) for name in FAMILY_NAMES.get(wire, ()) if auto and name not in served]
     found += [(name, targets) for name, targets in served.items()
-              if wire == "openai-chat" or targets[0].model.kind in ("chat", "embedding" if wire == "gemini" else "chat")]
+              if wire in ("openai-chat", "ollama") or targets[0].model.kind in ("chat", "embedding" if wire == "gemini" else "chat")]
     return [(name, targets) for name, targets in found if visible(principal, name, targets)]
 
 

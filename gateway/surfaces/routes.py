@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import count, gemini, generate, health, models
+from gateway.surfaces import count, gemini, generate, health, models, ollama, oneshot
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -35,12 +35,20 @@ ROUTES: tuple[Door, ...] = (
     Door("responses", "POST", "/v1/responses", generate.generate, wire="openai-responses"),
     Door("messages", "POST", "/v1/messages", generate.generate, wire="anthropic"),
     Door("count_tokens", "POST", "/v1/messages/count_tokens", count.messages, wire="anthropic", operation="count_tokens"),
+    Door("embeddings", "POST", "/v1/embeddings", oneshot.embeddings, operation="embeddings"),
     Door("models", "GET", "/v1/models", models.listing),
     Door("model", "GET", "/v1/models/", models.one, tail=True),
     Door("models", "GET", "/v1beta/models", models.listing, wire="gemini", query_key=True),
     Door("model", "GET", "/v1beta/models/", models.one, wire="gemini", tail=True, query_key=True),
     Door("gemini", "POST", "/v1beta/models/", gemini.generate, wire="gemini", tail=True, query_key=True),
     Door("gemini", "POST", "/v1/models/", gemini.generate, wire="gemini", tail=True),
+    Door("ollama", "POST", "/api/chat", ollama.generate, wire="ollama"),
+    Door("ollama", "POST", "/api/generate", ollama.generate, wire="ollama", operation="generate"),
+    Door("ollama", "POST", "/api/embed", ollama.embed, wire="ollama", operation="ollama_embed"),
+    Door("ollama", "POST", "/api/embeddings", ollama.embed, wire="ollama", operation="ollama_embeddings"),
+    Door("ollama", "GET", "/api/tags", ollama.tags, wire="ollama"),
+    Door("ollama", "GET", "/api/version", ollama.version, wire="ollama"),
+    Door("ollama", "POST", "/api/show", ollama.show, wire="ollama"),
     Door("livez", "GET", "/livez", health.livez),
     Door("readyz", "GET", "/readyz", health.readyz),
 )

@@ -4,6 +4,7 @@ from typing import Final
 from gateway.wire.anthropic import ANTHROPIC
 from gateway.wire.base import Wire
 from gateway.wire.gemini import GEMINI
+from gateway.wire.ollama import OLLAMA
 from gateway.wire.openai_chat import OPENAI_CHAT
 from gateway.wire.openai_responses import OPENAI_RESPONSES
 
@@ -12,4 +13,5 @@ WIRES: Final[dict[str, Wire]] = {
     "openai-responses": OPENAI_RESPONSES,
     "gemini": GEMINI,
     "anthropic": ANTHROPIC,
+    "ollama": OLLAMA,
 }

@@ -4,6 +4,7 @@ A wire is used on both sides. Facing the client it parses requests and builds re
 it builds requests and parses replies and streams. ``same`` is True where both sides speak this wire: then events carry the
 upstream's own frames (``raw``) and untouched ones leave as they came.
 """
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -35,6 +36,7 @@ class Shown(msgspec.Struct, kw_only=True):
     include_usage: bool = True
     done_after_error: bool = True
     operation: str = "chat"                      # chat | completions | …: variants of one wire
+    elapsed: Callable[[], float] = float         # seconds since the request came, for formats that tell durations
     touched: bool = False                        # whole answers: the turn changed something of what the upstream said
 
 

@@ -49,7 +49,7 @@ def test_a_wire_is_where_its_name_says(name):
 
 
 # Formats of the house's plan that may be written before a surface or a provider uses them.
-WRITTEN_AHEAD = {"ollama", "openai_responses"}
+WRITTEN_AHEAD = {"openai_responses"}
 
 
 def test_every_wire_folder_is_in_the_table():
