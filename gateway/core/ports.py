@@ -1,5 +1,6 @@
 """What the pipeline needs from outside, as protocols: it never imports the store or the metrics that implement them."""
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -65,3 +66,34 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class StateRow(msgspec.Struct, frozen=True):
+    """One fact of routing that a restart must not forget. ``book`` and ``key`` name it; ``until`` is epoch seconds after which
+    it means nothing; ``value`` is plain data, None = forget the row."""
+    book: str
+    key: str
+    value: dict[str, Any] | None
+    until: float
+
+
+class StateStore(Protocol):
+    """Keeps what routing learned. ``load`` once at the start; ``save`` gets what changed since the last call, one batch at a
+    time, never two at once: the last write of a (book, key) wins. Both may raise OSError or GatewayError; routing then goes on
+    with what it has in memory."""
+
+    async def load(self) -> list[StateRow]: ...
+
+    async def save(self, rows: Sequence[StateRow]) -> None: ...
+
+
+class Dice(Protocol):
+    """A source of chance, handed in so that routing can be replayed: ``random.Random`` (seeded in tests) has this face."""
+
+    def random(self) -> float: ...
+
+    def randrange(self, stop: int, /) -> int: ...
+
+    def shuffle(self, items: list[Any], /) -> None: ...
+
+    def betavariate(self, alpha: float, beta: float, /) -> float: ...
