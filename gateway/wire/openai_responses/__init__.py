@@ -1,7 +1,7 @@
 """OpenAI's Responses format, for both sides: ``/v1/responses`` towards clients, ``{base_url}/responses`` towards upstreams.
 
-request, tools, conversation: what a client asks · outgoing, building, items: what an upstream is asked · stream, frames, reply:
-what it answers · encode, paper, parts, calls, response: what the client is told · faults: errors.
+request, tools, conversation: what a client asks · outgoing, building, items: what an upstream is asked · stream, reading, frames,
+reply: what it answers · encode, paper, parts, calls, response: what the client is told · faults: errors.
 For stored state: ``with_history``, ``input_items``, ``output_items``, and ``Encoder.final`` or the whole answer's body.
 """
 from typing import Final
@@ -19,6 +19,7 @@ from gateway.wire.openai_responses.encode import Encoder
 from gateway.wire.openai_responses.items import input_items as input_items
 from gateway.wire.openai_responses.items import output_items as output_items
 from gateway.wire.openai_responses.items import with_history as with_history
+from gateway.wire.openai_responses.items import without_reasoning as without_reasoning
 from gateway.wire.openai_responses.schema import WIRE
 from gateway.wire.openai_responses.stream import Decoder
 from gateway.wire.sse import CONTENT_TYPE, KEEP_ALIVE

@@ -208,8 +208,9 @@ def _result(result: rq.Result, kind: str) -> Json:
     parts = [made for part in result.parts if (made := _part(part, False)) is not None]
     texts = [part["text"] for part in parts if part["type"] == "input_text"]
     output: Any = "\n".join(texts) if len(texts) == len(parts) else parts
-    if result.is_error and isinstance(output, str):
-        output = f"Error: {output}" if output else "Error"
+    if result.is_error:
+        said = [{"type": "input_text", "text": "Error:"}, *parts]
+        output = said if isinstance(output, list) else f"Error: {output}" if output else "Error"
     return {"type": "custom_tool_call_output" if kind == "custom" else "function_call_output",
             "call_id": clamped(result.call_id), "output": output}
 

@@ -12,7 +12,17 @@ from gateway.wire.lenient import load
 from gateway.wire.openai_responses import calls
 from gateway.wire.openai_responses.faults import failure
 from gateway.wire.openai_responses.paper import HELD, Paper
-from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_DONE, PART_OF, Item, Part, alike, quoted
+from gateway.wire.openai_responses.parts import (
+    FORMS,
+    PART_ADDED,
+    PART_DONE,
+    PART_OF,
+    Item,
+    Part,
+    alike,
+    number_in,
+    quoted,
+)
 from gateway.wire.openai_responses.response import counted, ended, response_id, skeleton, status_of
 from gateway.wire.openai_responses.schema import WIRE, Asked, Json, write_usage
 from gateway.wire.sse import END
@@ -25,8 +35,8 @@ _PART: Final = {ev.Text: ("message", "output_text"), ev.Refusal: ("message", "re
 class Encoder:
     """One stream to one client. ``final`` is the finished response, once there is one."""
 
-    __slots__ = ("final", "_shown", "_same", "_paper", "_hot", "_even", "_base", "_theirs", "_current", "_calls", "_origins",
-                 "_usage", "_finish", "_over", "_refused", "_used")
+    __slots__ = ("final", "_shown", "_same", "_paper", "_hot", "_even", "_opened", "_base", "_theirs", "_current", "_calls",
+                 "_origins", "_usage", "_finish", "_over", "_refused", "_used")
 
     def __init__(self, shown: Shown) -> None:
         self.final: Json | None = None
@@ -35,7 +45,8 @@ class Encoder:
         self._paper = Paper()
         self._hot: Part | None = None            # where plain text goes, if nothing else has to be looked at
         self._even = False                       # … the upstream's own frames too: their numbers are the client's
-        self._base: Json | None = None           # the response as it began
+        self._opened = b""                       # the upstream's first frame …
+        self._base: Json | None = None           # … and the response in it, or ours
         self._theirs: dict[int, Item] = {}       # the upstream's items by its own numbers
         self._current: Item | None = None
         self._calls: dict[int, Item] = {}
@@ -66,20 +77,26 @@ class Encoder:
                 _WRITE[type(event)](self, event)
         return b"".join(out)
 
-    def _begin(self, meta: ev.Meta | None = None) -> Json:
+    def _begin(self, meta: ev.Meta | None = None) -> None:
         """The response has begun; the frames that say so, unless they are out."""
-        if self._base is not None:
-            return self._base
         paper = self._paper
+        if paper.id:
+            return
         own = meta if meta is not None and self._same and meta.id else None
         paper.id = own.id if own else response_id(self._shown)
         if own is not None and own.raw is not None:
-            self._base = load(own.raw)[0]["response"]
-            paper.copy("response.created", {}, own.raw)
-        else:
-            self._base = skeleton(self._shown, paper.id, own.created if own else 0)
-            paper.write("response.created", response=self._base)
-            paper.write("response.in_progress", response=self._base)
+            self._opened = own.raw
+            paper.copy("response.created", {"sequence_number": number_in(own.raw)}, own.raw)
+            return
+        self._base = skeleton(self._shown, paper.id, own.created if own else 0)
+        paper.write("response.created", response=self._base)
+        paper.write("response.in_progress", response=self._base)
+
+    def _begun(self) -> Json:
+        """The response as it began."""
+        self._begin()
+        if self._base is None:
+            self._base = load(self._opened)[0]["response"]
         return self._base
 
     # ------------------------------------------------------------------ text
@@ -272,7 +289,7 @@ class Encoder:
         """An event that only the turn reads."""
 
     def _end(self, event: ev.End) -> None:
-        base = self._begin()
+        self._begin()
         status, details = status_of(self._finish, self._refused)
         items = self._paper.items
         for item in items:
@@ -281,7 +298,7 @@ class Encoder:
         output = [item.final for item in items]
         if event.raw is not None and self._same:
             return self._terminal(event.raw, status, details, output)
-        self.final = ended({**base, "model": self._shown.model}, status, details, output, self._usage, self._same)
+        self.final = ended({**self._begun(), "model": self._shown.model}, status, details, output, self._usage, self._same)
         self._paper.write("response." + status, response=self.final)
 
     def _terminal(self, raw: bytes, status: str, details: Json | None, output: list[Json]) -> None:
@@ -301,7 +318,7 @@ class Encoder:
         self._paper.copy(kind, doc, raw if whole else None)
 
     def _fault(self, event: ev.Fault) -> None:
-        base = self._begin()
+        base = self._begun()
         self._over = True
         output = [item.final for item in self._paper.items if item.done]
         self.final = {**base, "status": "failed", "error": failure(event.error), "output": output, "model": self._shown.model}

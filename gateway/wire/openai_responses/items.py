@@ -148,6 +148,22 @@ def with_history(request: Request, items: list[Json], known: Mapping[str, Json] 
     return made
 
 
+def without_reasoning(request: Request) -> Request | None:
+    """The same request without thinking that only its maker can read; None if it holds none. For upstreams that refuse it
+    (``invalid_encrypted_content``)."""
+    asked: Asked = request.body
+    given = _given(asked.doc)
+    kept = [item for item in given if not (item.get("type") == "reasoning" and item.get("encrypted_content"))]
+    if len(kept) == len(given) or not kept:
+        return None
+    top: dict[str, bytes | msgspec.Raw] = dict(splice.fields(request.raw))
+    top["input"] = dump(kept)
+    made = of({**asked.doc, "input": kept}, splice.join(top))
+    made.body.previous_response_id, made.body.replayed = asked.previous_response_id, asked.replayed
+    made.clean = made.clean and request.clean
+    return made
+
+
 def portable(item: Json) -> Json:
     """An item as any upstream takes it, whoever made it."""
     if (item.get("type") or "message") not in _PORTABLE:

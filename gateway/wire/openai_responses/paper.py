@@ -46,11 +46,11 @@ class Paper:
         self.out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), dump(doc)))
 
     def copy(self, kind: str, doc: Json, raw: bytes | None, item: Item | None = None) -> None:
-        """A frame of the upstream's, its numbers fitted in."""
+        """A frame of the upstream's, its numbers fitted in. ``doc`` is what ``raw`` says."""
         if raw is None:
             raw = dump({**doc, "sequence_number": self.next()} | ({"output_index": item.index} if item is not None else {}))
         else:
-            last, number = self.last(), number_in(raw)
+            last, number = self.last(), doc.get("sequence_number", -1)
             if item is not None and item.index != item.theirs:
                 raw = renumbered(raw, "output_index", item.index)
             if number <= last:

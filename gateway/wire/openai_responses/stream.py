@@ -1,8 +1,8 @@
 """What does an upstream's Responses stream say? Bytes -> events.
 
-Deltas of text, which nearly all frames are, are typed and never become dicts. Calls are told as pieces, for the turn to put
-together; their own frames are not passed on. Frames around text (items and parts that begin and end, annotations, tools that the
-provider runs) are ``Opaque``: what they mean, the encoder knows. What servers leave out is filled in here (``frames.py``).
+Deltas of text, which nearly all frames are, are typed and never become dicts; all other frames go to ``reading.py``. Frames around
+text (items and parts that begin and end, annotations, tools that the provider runs) are ``Opaque``: what they mean, the encoder
+knows. What servers leave out is filled in (``frames.py``).
 """
 from typing import Any, Final
 
@@ -10,37 +10,18 @@ import msgspec
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
-from gateway.wire.lenient import LONE, load, whole_text
+from gateway.wire.lenient import load
 from gateway.wire.openai_chat.schema import read_usage
 from gateway.wire.openai_responses.faults import fault_in
-from gateway.wire.openai_responses.frames import PLACED, Known, Ledger
-from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_OF
-from gateway.wire.openai_responses.schema import (
-    CALLS,
-    COUNTS,
-    FAILED,
-    INCOMPLETE,
-    TERMINALS,
-    WIRE,
-    Json,
-    texts_of,
-)
-from gateway.wire.sse import Splitter
+from gateway.wire.openai_responses.frames import Ledger
+from gateway.wire.openai_responses.reading import DELTAS, Reader, finish_of
+from gateway.wire.openai_responses.schema import FAILED, TERMINALS, WIRE, Json
+from gateway.wire.sse import END, Splitter
 
-# Which delta says what, and which of a frame's numbers is its part's place.
-DELTAS: Final[dict[str, tuple[type[ev.Text] | type[ev.Reasoning] | type[ev.Refusal], str]]] = {
-    "response.output_text.delta": (ev.Text, "content_index"),
-    "response.refusal.delta": (ev.Refusal, "content_index"),
-    "response.reasoning_text.delta": (ev.Reasoning, "content_index"),
-    "response.reasoning_summary_text.delta": (ev.Reasoning, "summary_index"),
-}
-ARGUMENT_DELTAS: Final = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
-ARGUMENT_DONE: Final = {"response.function_call_arguments.done": "arguments", "response.custom_tool_call_input.done": "input"}
-# Whole texts, for servers that send no deltas: the delta's kind, and the field.
-WHOLE: Final = {form[4]: (form[3], form[6]) for form in FORMS.values()}
-_PART_KINDS: Final = {kind: form[3] for kind, form in FORMS.items()}
-ITEM_FRAMES: Final = frozenset({"response.output_item.added", "response.output_item.done"})
 _SKIPPED: Final = frozenset({"keepalive", "ping", "response.keepalive"})
+_TEXT: Final = "response.output_text.delta"
+_LEAD: Final = b"event: response.output_text.delta\ndata: "
+_N_LEAD: Final = len(_LEAD)
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -60,21 +41,22 @@ _decode_delta = msgspec.json.Decoder(Delta).decode
 class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
-    __slots__ = ("_split", "_same", "_ledger", "_over", "_called", "_begun", "_half", "_closing", "_told")
+    __slots__ = ("_split", "_same", "_ledger", "_reader", "_over", "_begun", "_closing", "_limit")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._split = Splitter(max_frame_bytes)
+        self._limit = max_frame_bytes
         self._same = same
         self._ledger = Ledger(model, same)
+        self._reader = Reader(same, self._ledger)
         self._over = False
-        self._called = False
         self._begun = False
-        self._half = ""                          # of a surrogate pair that was cut in two frames
         self._closing = False
-        self._told = False                       # something was said of items that nobody began
 
     def feed(self, data: bytes) -> list[ev.Event]:
         out: list[ev.Event] = []
+        if data.startswith(_LEAD) and self._split.idle and self._plain(data, out):
+            return out
         if not self._over:
             for name, frame in self._split.feed(data):
                 self._frame(name, frame, out)
@@ -103,10 +85,32 @@ class Decoder:
         return out
 
     # ------------------------------------------------------------------ text
+    def _plain(self, data: bytes, out: list[ev.Event]) -> bool:
+        """A read that is nothing but plain text, framed as everybody does, needs not be looked at line by line."""
+        frames = data.split(END)
+        if frames.pop() or self._over or self._reader.half or len(data) > self._limit or b"\r" in data:
+            return False
+        deltas = []
+        for frame in frames:
+            body = frame[_N_LEAD:]
+            if not frame.startswith(_LEAD) or b"\n" in body:
+                return False
+            try:
+                deltas.append((_decode_delta(body), body))
+            except (msgspec.DecodeError, RecursionError):
+                return False
+        for n, (delta, body) in enumerate(deltas):
+            if delta.type != _TEXT or not self._delta(delta, DELTAS[_TEXT], body, out):
+                for _, rest in deltas[n:]:
+                    if not self._over:
+                        self._frame(None, rest, out)
+                break
+        return True
+
     def _frame(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
         if b"\n" in data:
             data = data.replace(b"\n", b" ")
-        if b'.delta"' in data and not self._half:
+        if b'.delta"' in data and not self._reader.half:
             try:
                 frame = _decode_delta(data)
             except (msgspec.DecodeError, RecursionError):
@@ -166,33 +170,7 @@ class Decoder:
             self._begun = True
             self._ledger.learn({})
             out.append(ev.Meta(self._ledger.id, self._ledger.model, self._ledger.created))
-        if kind in ITEM_FRAMES and not isinstance(doc.get("item"), dict):
-            return
-        if kind == "response.output_item.added":
-            return self._added(doc, data, out)
-        known = self._ledger.find_for(doc)
-        if kind in ARGUMENT_DELTAS:
-            self._arguments(known, doc, out)
-        elif kind in ARGUMENT_DONE:
-            self._all_arguments(known, str(doc.get(ARGUMENT_DONE[kind]) or ""), out)
-        elif kind == "response.output_item.done":
-            self._done(known, doc, data, out)
-        elif kind in DELTAS:
-            self._mended_delta(known, kind, doc, data, out)
-        else:
-            if kind in WHOLE:
-                self._whole(known, doc, *WHOLE[kind], out)
-            elif kind in PART_ADDED and known is not None:
-                self._part_added(known, doc)
-            if known is None or known.kind not in CALLS:
-                self._opaque(kind, doc, data, known, out)
-
-    def _opaque(self, kind: str, doc: Json, data: bytes | None, known: Known | None, out: list[ev.Event]) -> None:
-        if known is None and (kind in PLACED or "output_index" in doc):
-            return                               # about an item that nobody began
-        counts = kind == "response.output_item.done" and doc["item"].get("type") in COUNTS
-        if self._same or counts:
-            out.append(ev.Opaque(WIRE, "frame", doc, self._ledger.frame(doc, data, known), counts=counts))
+        self._reader.read(kind, doc, data, out)
 
     # ------------------------------------------------------------------ the response
     def _response(self, kind: str, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
@@ -221,139 +199,15 @@ class Decoder:
         raw = self._ledger.envelope(doc, data)
         if not self._begun:
             out.append(ev.Meta(self._ledger.id, theirs if isinstance(theirs, str) else "", self._ledger.created))
-        if self._half and not self._same:
+        if self._reader.half and not self._same:
             out.append(ev.Text("\ufffd"))
-        if not self._ledger.items and not self._told:
+        if not self._ledger.items and not self._reader.told:
             for index, item in enumerate(response.get("output") or ()):
                 if isinstance(item, dict):
-                    self._whole_item(index, item, out)
+                    self._reader.whole_item(index, item, out)
         if isinstance(response.get("usage"), dict):
             out.append(read_usage(response["usage"]))
-        out += (finish_of(response, self._called), ev.End(raw))
-
-    # ------------------------------------------------------------------ items
-    def _added(self, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
-        known = self._ledger.add(doc)
-        if known.kind in CALLS:
-            self._call(known, doc["item"], out)
-        else:
-            self._opaque("response.output_item.added", doc, data, known, out)
-
-    def _done(self, known: Known | None, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
-        item = doc["item"]
-        if known is None or known.over:
-            if known is None:
-                self._whole_item(-1, item, out)
-            return
-        known.over = True
-        if known.kind in CALLS:
-            self._all_arguments(known, said_by(item), out, _rest(item) if self._same else None)
-            return
-        self._whole_parts(known, item, out)
-        self._opaque("response.output_item.done", doc, data, known, out)
-
-    def _whole_item(self, index: int, item: Json, out: list[ev.Event]) -> None:
-        """An item that was never begun."""
-        place: Json = {"output_index": index} if index >= 0 else {}
-        if item.get("type") in CALLS:
-            known = self._ledger.add({**place, "item": item})
-            known.over = True
-            return self._call(known, item, out)
-        bare: Json = item | {name: [] for name in ("content", "summary") if name in item}
-        self._added({"type": "response.output_item.added", **place, "item": bare}, None, out)
-        self._done(self._ledger.last, {"type": "response.output_item.done", **place, "item": item}, None, out)
-
-    def _whole_parts(self, known: Known, item: Json, out: list[ev.Event]) -> None:
-        """Texts of a finished item that no delta said."""
-        for name in ("summary", "content"):
-            parts = item.get(name)
-            for place, text in enumerate(texts_of(parts)):
-                part = parts[place]  # type: ignore[index]
-                kind = _PART_KINDS.get(str(part.get("type")) if isinstance(part, dict) else "")
-                if kind is not None:
-                    self._say(known, kind, place, text, out)
-
-    def _whole(self, known: Known | None, doc: Json, kind: str, field: str, out: list[ev.Event]) -> None:
-        place = doc.get(DELTAS[kind][1])
-        if known is not None:
-            self._say(known, kind, place if isinstance(place, int) else 0, str(doc.get(field) or ""), out)
-
-    def _part_added(self, known: Known, doc: Json) -> None:
-        part = doc.get("part")
-        kind = _PART_KINDS.get(str(part.get("type")) if isinstance(part, dict) else "")
-        if kind is not None:
-            place = doc.get(DELTAS[kind][1])
-            known.said.setdefault((kind, place if isinstance(place, int) else 0), 0)
-
-    def _say(self, known: Known, kind: str, place: int, text: str, out: list[ev.Event]) -> None:
-        """Tell a whole text, unless deltas have."""
-        if not text or known.said.get((kind, place)):
-            return
-        if self._same and (kind, place) not in known.said:
-            part: Json = {"type": PART_OF[kind], FORMS[PART_OF[kind]][6]: ""}
-            doc: Json = {"type": FORMS[PART_OF[kind]][2], DELTAS[kind][1]: place, "part": part}
-            doc |= {"item_id": known.id, "output_index": known.index}
-            out.append(ev.Opaque(WIRE, "frame", doc, self._ledger.frame(doc, None, known)))
-        known.said[kind, place] = len(text)
-        out.append(DELTAS[kind][0](whole_text(text)))
-
-    def _mended_delta(self, known: Known | None, kind: str, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
-        text = doc.get("delta")
-        made, index = DELTAS[kind]
-        if not isinstance(text, str) or not text:
-            return
-        raw = None
-        if known is None:
-            self._told = True
-        else:
-            place = doc.get(index)
-            key = (kind, place if isinstance(place, int) else 0)
-            known.said[key] = known.said.get(key, 0) + len(text)
-            raw = self._ledger.frame(doc, data, known)
-        out.append(made(self._joined(text), raw))
-
-    def _joined(self, text: str) -> str:
-        """A character cut in two escapes: the first half waits for its other. Its own frame, raw, is not held back."""
-        text, self._half = self._half + text, ""
-        if LONE.search(text) is None:
-            return text
-        if "\ud800" <= text[-1] <= "\udbff":
-            self._half, text = text[-1], text[:-1]
-        return whole_text(text)
-
-    # ------------------------------------------------------------------ calls
-    def _call(self, known: Known, item: Json, out: list[ev.Event]) -> None:
-        self._called = True
-        said = said_by(item)
-        if said:
-            known.argued.append(said)
-        extra = {**_rest(item), "id": known.id} if self._same else None
-        out.append(ev.ToolDelta(
-            index=known.index, id=str(item.get("call_id") or ""), name=str(item.get("name") or ""), arguments=said,
-            whole=isinstance(item.get("arguments"), dict), kind=CALLS[known.kind], extra=extra))
-
-    def _arguments(self, known: Known | None, doc: Json, out: list[ev.Event]) -> None:
-        piece = doc.get("delta")
-        if known is not None and known.kind in CALLS and isinstance(piece, str) and piece:
-            known.argued.append(piece)
-            out.append(ev.ToolDelta(index=known.index, arguments=piece, kind=CALLS[known.kind]))
-
-    def _all_arguments(self, known: Known | None, said: str, out: list[ev.Event], rest: Json | None = None) -> None:
-        """The whole arguments: what is still missing of them, or all of them where the pieces said something else."""
-        if known is None or known.kind not in CALLS:
-            return
-        before = "".join(known.argued)
-        extra = {**rest, "id": known.id} if rest is not None else None
-        kind = CALLS[known.kind]
-        if said and said != before:
-            known.argued = [said]
-            follows = said.startswith(before)
-            if follows or kind == "function":
-                out.append(ev.ToolDelta(index=known.index, arguments=said[len(before):] if follows else said,
-                                        whole=not follows, kind=kind, extra=extra))
-                return
-        if extra is not None:
-            out.append(ev.ToolDelta(index=known.index, kind=kind, extra=extra))
+        out += (finish_of(response, self._reader.called), ev.End(raw))
 
     def _unreadable(self, data: bytes, out: list[ev.Event]) -> None:
         """A frame that is no JSON object: words that keep the line alive are passed over, but nothing that was meant to be one."""
@@ -361,27 +215,6 @@ class Decoder:
             return
         self._over = True
         out.append(ev.Fault(GatewayError("bad_reply", "The provider sent a stream frame that is not JSON.")))
-
-
-def finish_of(response: Json, called: bool) -> ev.Finish:
-    """Why the response ended, in neutral words."""
-    if response.get("status") != "incomplete":
-        return ev.Finish("tool_calls" if called else "stop")
-    details = response.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, dict) else None
-    return ev.Finish(INCOMPLETE.get(str(reason), "length"))
-
-
-def said_by(item: Json) -> str:
-    """A call's arguments, as text."""
-    said = item.get("input" if item.get("type") == "custom_tool_call" else "arguments")
-    if isinstance(said, str):
-        return said
-    return msgspec.json.encode(said).decode() if said is not None else ""
-
-
-def _rest(item: Json) -> Json:
-    return {key: value for key, value in item.items() if key not in ("type", "call_id", "name", "arguments", "input")}
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from gateway.core import request as rq
 from gateway.core.errors import GatewayError
-from gateway.wire.openai_responses import input_items, output_items, with_history
+from gateway.wire.openai_responses import input_items, output_items, with_history, without_reasoning
 from tests.unit.wire.responses_turns import RESPONSES, asked, dump, message, to
 
 FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
@@ -217,3 +217,11 @@ def test_input_is_stored_as_items_with_ids():
     assert items[0]["content"] == [{"type": "input_text", "text": "hi"}] and items[0]["id"].startswith("msg_")
     items = input_items(asked(input=[CALL, RESULT]))
     assert items[0]["id"] == "fc_1" and items[1]["id"]
+
+
+def test_thinking_that_an_upstream_cannot_read_can_be_left_out():
+    secret = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+    request = asked(input=[{"role": "user", "content": "a"}, secret, message("b"), {"role": "user", "content": "c"}])
+    body = json.loads(RESPONSES.build_request(without_reasoning(request), to()))
+    assert len(body["input"]) == 3 and "gAAA" not in json.dumps(body)
+    assert without_reasoning(asked(input="hi")) is None
