@@ -10,6 +10,8 @@ from typing import Any, Final
 from gateway.core import events as ev
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
+from gateway.memory.traces import Notes
+from gateway.pipeline import recall
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
 from gateway.pipeline.hop import Hop
@@ -32,7 +34,7 @@ LOST: Final = frozenset({"timeout", "transport", "truncated"})
 class Exchange(Hop):
     """One attempt at a turn."""
 
-    __slots__ = ("turn", "sink", "same", "whole")
+    __slots__ = ("turn", "sink", "same", "whole", "notes")
 
     def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
         super().__init__(call, attempt, lane, plan, client, ground)
@@ -40,6 +42,7 @@ class Exchange(Hop):
         self.turn = Turn(plan.rules, attempt.started)
         self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
+        self.notes = Notes(lane.needs) if lane.needs is not None else None
 
     @property
     def first_token_at(self) -> float | None:
@@ -92,8 +95,9 @@ async def try_once(x: Exchange) -> None:
     headers = lane.headers_stream if request.stream else lane.headers_whole
     if any(name in x.client.headers for name in FORWARDED):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
-    out = Outgoing(method="POST", url=lane.url(request, to), body=lane.wire.build_request(request, to), headers=headers,
-                   timeouts=lane.timeouts, proxy=lane.proxy, stream=request.stream)
+    body = lane.wire.build_request(request if lane.needs is None else recall.in_full(x), to)
+    out = Outgoing(method="POST", url=lane.url(request, to), body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy,
+                   stream=request.stream)
     try:
         with Deadline(lane.timeouts, stream=request.stream, on_tick=x.tick) as x.deadline:
             x.schedule()

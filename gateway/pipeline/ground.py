@@ -11,8 +11,10 @@ import msgspec
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
-from gateway.core.ports import Journal
+from gateway.core.ports import Journal, Store
 from gateway.core.request import Request
+from gateway.memory.needs import Needs, needs_of
+from gateway.memory.traces import Traces
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.providers.auth import credentials, query_credentials
@@ -42,6 +44,7 @@ class Lane(msgspec.Struct, kw_only=True, frozen=True):
     timeouts: Timeouts
     secret: str                                  # the account's key, to find it in what the upstream says
     proxy: str
+    needs: Needs | None                          # what the model wants back of what it said
 
     def url(self, request: Request, to: Outbound) -> str:
         path = self.wire.upstream_path(request, to)
@@ -54,7 +57,8 @@ class Ground:
     """Built by server.compose; immutable but for the lanes, which are filled on first use."""
 
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
-                 transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight") -> None:
+                 transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
+                 store: Store, traces: Traces) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -64,6 +68,8 @@ class Ground:
         self.journal = journal
         self.clock = clock
         self.inflight = inflight
+        self.store = store
+        self.traces = traces
         self._lanes: dict[Any, Lane] = {}
 
     def lane(self, candidate: Candidate) -> Lane:
@@ -90,7 +96,7 @@ class Ground:
                     headers_account=headers, headers_stream=outgoing(headers, {}, stream=True),
                     headers_whole=outgoing(headers, {}, stream=False),
                     to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
-                    secret=account.key.reveal(), proxy=provider.proxy)
+                    secret=account.key.reveal(), proxy=provider.proxy, needs=needs_of(wire.name, model.id))
 
 
 class Inflight:

@@ -18,7 +18,7 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, attempts, prepare, record
+from gateway.pipeline import admit, attempts, prepare, recall, record
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.keys import Principal
@@ -46,6 +46,8 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         principal = admit.caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes)
         request = story.parse(call, client, body)
+        if call.wire == "openai-responses":
+            request = await recall.dialogue_of(call, request, ground)
         plan = story.plan(call, request, principal, ground)
         reservation = admit.request(request, principal, client, ground)
         await story.run(call, plan, client, ground)

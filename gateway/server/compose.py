@@ -3,13 +3,15 @@ import msgspec
 
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
-from gateway.core.ports import Journal
+from gateway.core.ports import Journal, Store
+from gateway.memory.traces import Traces
 from gateway.observe.access import AccessLog
 from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.routing.catalog import Catalog
 from gateway.routing.health import Health
+from gateway.store.opening import store_at
 from gateway.surfaces.desk import Desk
 from gateway.upstream.transport import Transport
 
@@ -22,6 +24,8 @@ class Parts(msgspec.Struct):
     journal: Journal
     clock: Clock
     inflight: Inflight
+    store: Store
+    traces: Traces
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -29,10 +33,11 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     from gateway.mock.demo import DemoTransport
     from gateway.upstream.aiohttp_transport import AiohttpTransport
 
+    clock = clock or SystemClock()
     transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
     parts = Parts(transports=transports, health=Health(), limits=Limits(),
-                  journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock or SystemClock(),
-                  inflight=Inflight())
+                  journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
+                  inflight=Inflight(), store=store_at(snapshot.store, clock), traces=Traces())
     return Desk(ground(snapshot, parts)), parts
 
 
@@ -42,12 +47,13 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.health.budget_s = snapshot.routing.budget_s
     return Ground(snapshot, catalog=Catalog(snapshot.providers), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
-                  inflight=parts.inflight)
+                  inflight=parts.inflight, store=parts.store, traces=parts.traces)
 
 
 async def dissolve(parts: Parts) -> None:
     for transport in parts.transports.values():
         await transport.close()
+    await parts.store.close()
     await parts.journal.close()
 
 

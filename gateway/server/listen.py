@@ -101,8 +101,13 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None) ->
     desk, parts = compose.build(snapshot)
     listener = Listener(desk, parts)
     server = snapshot.server
-    await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
-                        unix=server.unix)
+    await parts.store.open()
+    try:
+        await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
+                            unix=server.unix)
+    except BaseException:
+        await compose.dissolve(parts)
+        raise
     return listener
 
 

@@ -64,6 +64,8 @@ class Reloader:
         desk, old = self._listener.desk, self._listener.desk.ground.snapshot
         if (snapshot.server.host, snapshot.server.port) != (old.server.host, old.server.port):
             log.warning("server.host and server.port change with the next restart only")
+        if snapshot.store != old.store:
+            log.warning("store.url changes with the next restart only")
         desk.ground = compose.ground(snapshot, self._listener.parts)
         log.info("configuration reloaded")
         return []
