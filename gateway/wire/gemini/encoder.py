@@ -12,6 +12,7 @@ from gateway.core.ids import token
 from gateway.wire import jsonl
 from gateway.wire.base import Shown
 from gateway.wire.gemini.faults import ARRAY, in_stream
+from gateway.wire.gemini.frames import Piece
 from gateway.wire.gemini.schema import NAME, Json, call_args, finish_in, finish_out, finish_word, write_usage
 from gateway.wire.lenient import dump, load
 from gateway.wire.sse import DATA, END
@@ -24,7 +25,8 @@ _THOUGHT: Final = b'{"text":%b,"thought":true}'
 class Encoder:
     """One stream to one client."""
 
-    __slots__ = ("_shown", "_same", "_array", "_first", "_id", "_name", "_tails", "_calls", "_live", "_finishes", "_usage", "_ended")
+    __slots__ = ("_shown", "_same", "_array", "_first", "_id", "_name", "_tails", "_pieces", "_calls", "_live", "_finishes", "_usage",
+                 "_ended")
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
@@ -34,6 +36,7 @@ class Encoder:
         self._id = shown.id or token()
         self._name = quoted(shown.model)
         self._tails: dict[int, bytes] = {}
+        self._pieces: list[Piece] = []               # of one frame, as long as they come in their order
         self._calls: list[ev.ToolCall] = []          # that follow each other: they leave in one frame
         self._live: dict[tuple[int, int], tuple[ev.ToolStart, list[str]]] = {}
         self._finishes: list[ev.Finish] = []
@@ -51,10 +54,14 @@ class Encoder:
             if self._calls and type(event) is not ev.ToolCall:
                 self._put_calls(out)
             _WRITE[type(event)](self, event, out)
+        if self._pieces:
+            self._part_pieces(out)
         return b"".join(out)
 
     # ------------------------------------------------------------------ framing
     def _frame(self, data: bytes, out: list[bytes]) -> None:
+        if self._pieces:
+            self._part_pieces(out)
         if self._array:
             out.append(jsonl.element(data, self._first))
             self._first = False
@@ -63,7 +70,26 @@ class Encoder:
 
     def _pass(self, raw: bytes, out: list[bytes]) -> None:
         """The upstream's own frame. One from an answer that did not stream may still hold the upstream's name of the model."""
+        if type(raw) is Piece and self._joins(raw, out):
+            return
         self._frame(raw if self._name in raw else dump({**load(raw)[0], "modelVersion": self._shown.model}), out)
+
+    def _joins(self, piece: Piece, out: list[bytes]) -> bool:
+        """Keep it if it is the first of its frame, or the next one; with the last of them the frame leaves as it came."""
+        pieces = self._pieces
+        if piece.place != len(pieces) or (pieces and pieces[0].whole is not piece.whole):
+            return False
+        pieces.append(piece)
+        if len(pieces) == piece.n:
+            self._pieces = []
+            self._pass(piece.whole, out)
+        return True
+
+    def _part_pieces(self, out: list[bytes]) -> None:
+        """The others of their frame do not come, or come later."""
+        pieces, self._pieces = self._pieces, []
+        for piece in pieces:
+            self._pass(bytes(piece), out)
 
     def _part(self, part: bytes, choice: int, out: list[bytes]) -> None:
         tail = self._tails.get(choice)
@@ -128,6 +154,8 @@ class Encoder:
 
     def _fault(self, event: ev.Fault, out: list[bytes]) -> None:
         self._ended = True
+        if self._pieces:
+            self._part_pieces(out)
         out.append(in_stream(event.error, self._shown.operation, self._first))
 
     def _end(self, event: ev.End, out: list[bytes]) -> None:

@@ -23,6 +23,20 @@ Group = tuple[str, list[Json]]
 """Neighbouring parts of one kind: ``text``, ``thought``, or the name of the field that holds the data (one part each)."""
 
 
+class Piece(bytes):
+    """One of the ``n`` frames that a frame was taken apart into, the ``place``-th. Where all of them leave together, side by
+    side, ``whole`` leaves instead, as it came."""
+    whole: bytes
+    place: int
+    n: int
+
+    @classmethod
+    def of(cls, data: bytes, whole: bytes, place: int, n: int) -> "Piece":
+        made = cls(data)
+        made.whole, made.place, made.n = whole, place, n
+        return made
+
+
 class Reader:
     """One answer. ``model``: the name shown to the client ("" = the upstream's own)."""
 
@@ -91,9 +105,8 @@ class Reader:
             out.append(ev.Fault(GatewayError("in_band", f"The provider ended the answer with {word}{more}")))
             return
         groups = _groups(candidate)
-        if not word and _whole(groups):
-            raw = (data if data is not None and self._named_right(doc) else self._write(doc)) if self.same else None
-            self._event(groups[0], index, raw, out)
+        if not word and not any(kind == "functionCall" for kind, _ in groups) and groups:
+            self._untouched(doc, candidate, index, groups, data, out)
             return
         beside = {key: value for key, value in candidate.items() if key not in _BESIDE_PARTS}
         for group in groups:
@@ -110,6 +123,19 @@ class Reader:
             out.append(ev.Finish(reason, index, self._slice(doc, {"finishReason": word, **beside}, index, [{"text": ""}])))
         elif beside and self.same:
             out.append(ev.Opaque(NAME, "candidate", beside, self._slice(doc, beside, index, []), index))
+
+    def _untouched(self, doc: Json, candidate: Json, index: int, groups: list[Group], data: bytes | None, out: list[ev.Event]) -> None:
+        """A frame that nothing has to be taken out of: one event, or several that may leave as the frame that they came in."""
+        whole = (data if data is not None and self._named_right(doc) else self._write(doc)) if self.same else None
+        if whole is None or _alone(groups):
+            self._event(groups[0], index, whole, out)
+            for group in groups[1:] if whole is None else ():
+                self._event(group, index, None, out)
+            return
+        beside = {key: value for key, value in candidate.items() if key not in _BESIDE_PARTS}
+        for place, (kind, parts) in enumerate(groups):
+            raw = self._slice(doc, beside if not place else {}, index, parts) or b""
+            self._event((kind, parts), index, Piece.of(raw, whole, place, len(groups)), out)
 
     def _event(self, group: Group, index: int, raw: bytes | None, out: list[ev.Event]) -> None:
         kind, parts = group
@@ -189,12 +215,9 @@ def _groups(candidate: Json) -> list[Group]:
     return out
 
 
-def _whole(groups: list[Group]) -> bool:
-    """May these stay together as one event? One thing said, or several that only clients of this format can read."""
-    kinds = {kind for kind, _ in groups}
-    if len(groups) == 1:
-        return "functionCall" not in kinds
-    return bool(groups) and not kinds & {"text", "thought", "functionCall", *MEDIA}
+def _alone(groups: list[Group]) -> bool:
+    """Is this one event? One thing said, or several that only clients of this format can read."""
+    return len(groups) == 1 or not {kind for kind, _ in groups} & {"text", "thought", *MEDIA}
 
 
 def _kind(part: Json) -> str:

@@ -63,9 +63,10 @@ def _mend(doc: Json, reply: rp.Reply, shown: Shown) -> None:
         choice = reply.choices.get(index if isinstance(index, int) else position)
         if choice is None:
             continue
-        content = candidate.get("content")
-        content = candidate["content"] = content if isinstance(content, dict) else {"role": "model"}
-        parts = _parts_mended(content.get("parts") or [], choice, shown)
+        given = candidate.get("content")
+        content: Json = given if isinstance(given, dict) else {"role": "model"}
+        candidate["content"] = content
+        parts = _parts_mended(parts if isinstance(parts := content.get("parts"), list) else [], choice, shown)
         if parts or "parts" in content:
             content["parts"] = parts
         candidate["finishReason"] = reason_for(candidate.get("finishReason"), choice.finish.reason if choice.finish else "stop")

@@ -175,6 +175,17 @@ def test_untouched_frames_leave_as_they_came():
     assert last["usageMetadata"] == USAGE and last["candidates"][0]["finishReason"] == "STOP"
 
 
+def test_a_frame_of_a_thought_and_a_text_leaves_as_it_came_if_both_leave_together():
+    both = dump(frame({"text": "th", "thought": True}, {"text": "hi"}, {"text": "again", "thought": True}, newField=1))
+    events = decode(sse(both, say("", finish="STOP")))
+    assert kinds(events)[1:4] == ["Reasoning", "Text", "Reasoning"]
+    assert GEMINI.encoder(shown()).encode(events).startswith(b"data: " + both + b"\n\n")
+    apart = GEMINI.encoder(shown())
+    first, rest = apart.encode(events[:2]), apart.encode([ev.Text("hi"), *events[3:]])
+    texts = [p["text"] for line in (first + rest).split(b"\n\n") if line for p in json.loads(line[6:])["candidates"][0]["content"]["parts"]]
+    assert texts == ["th", "hi", "again", ""]
+
+
 def test_an_answer_that_did_not_stream_shows_the_clients_name_of_the_model():
     events = GEMINI.parse_reply(dump({**say("a", finish="STOP"), "modelVersion": "up", "new": 1}), True)
     frames = encoded(events)
