@@ -34,6 +34,8 @@ NO_SIGNATURE: Final = "skip_thought_signature_validator"
 _OWN_FILES: Final = ("gs://", "https://generativelanguage.googleapis.com/", "https://www.youtube.com/", "https://youtu.be/")
 _TEXTS: Final = ("text/", "application/json", "application/xml", "application/yaml", "application/javascript")
 
+Place = tuple[int, ...]                          # of a part: its message, its number there, its number inside a result
+
 
 class Contents:
     """The turns of one dialogue for one target."""
@@ -74,7 +76,7 @@ class Contents:
             if isinstance(part, Call):
                 calls.append(part)
                 continue
-            made = self._part(part, f"messages.{i}.content.{j}")
+            made = self._part(part, (i, j))
             if made is not None:
                 parts.append(made)
         if not calls:
@@ -112,7 +114,7 @@ class Contents:
             self._taken.add((at, place))
             responses.append(self._response(call, _said(result)))
             shown += [made for k, part in enumerate(result.parts) if not isinstance(part, (Text, Refusal)) and not _text_of(part)
-                      and (made := self._part(part, f"messages.{at}.content.{place}.{k}")) is not None]
+                      and (made := self._part(part, (at, place, k))) is not None]
         self._say("user", responses + shown)
 
     def _response(self, call: Call, said: Json) -> Json:
@@ -127,20 +129,24 @@ class Contents:
         for j, part in enumerate(message.parts):
             if isinstance(part, Result):
                 if (i, j) not in self._taken:
-                    out += self._unasked(part, f"messages.{i}.content.{j}")
-            elif (made := self._part(part, f"messages.{i}.content.{j}")) is not None:
+                    out += self._unasked(part, (i, j))
+            elif (made := self._part(part, (i, j))) is not None:
                 out.append(made)
         return out
 
-    def _unasked(self, result: Result, at: str) -> list[Json]:
-        made = [self._part(part, f"{at}.{k}") for k, part in enumerate(result.parts)]
+    def _unasked(self, result: Result, at: Place) -> list[Json]:
+        made = [self._part(part, (*at, k)) for k, part in enumerate(result.parts)]
         return [part for part in made if part is not None] or [{"text": "(an empty tool result)"}]
 
     # ------------------------------------------------------------------ parts
-    def _part(self, part: Part, at: str) -> Json | None:
-        if isinstance(part, (Text, Refusal)):
-            own = part.extra.get(NAME, {}) if isinstance(part, Text) else {}
-            return {"text": part.text, **own} if part.text else None
+    def _part(self, part: Part, at: Place) -> Json | None:
+        kind = type(part)
+        if kind is Text:
+            own = part.extra.get(NAME)  # type: ignore[union-attr]
+            text = part.text  # type: ignore[union-attr]
+            return None if not text else {"text": text, **own} if own else {"text": text}
+        if isinstance(part, Refusal):
+            return {"text": part.text} if part.text else None
         if isinstance(part, Thinking):
             return _thought(part, self.to)
         if isinstance(part, Image):
@@ -176,8 +182,12 @@ def _text_of(part: Part) -> str:
 
 
 # ---------------------------------------------------------------- pictures and documents
-def unsupported(at: str, why: str) -> GatewayError:
-    return GatewayError("unsupported", f"{at}: {why}", param=at)
+def unsupported(field: str, why: str) -> GatewayError:
+    return GatewayError("unsupported", f"{field}: {why}", param=field)
+
+
+def _path(at: Place) -> str:
+    return f"messages.{at[0]}.content.{'.'.join(map(str, at[1:]))}"
 
 
 def _data_url(url: str) -> tuple[str, str]:
@@ -188,7 +198,7 @@ def _data_url(url: str) -> tuple[str, str]:
     return (head.partition(";")[0], data) if head.endswith("base64") else ("", "")
 
 
-def _image(part: Image, at: str) -> Json:
+def _image(part: Image, at: Place) -> Json:
     media, data = part.media_type, part.data
     if part.url and not data:
         found, data = _data_url(part.url)
@@ -198,7 +208,7 @@ def _image(part: Image, at: str) -> Json:
     return _linked(part.url or part.file_id, media, at, "an image")
 
 
-def _document(part: Document, at: str) -> Json:
+def _document(part: Document, at: Place) -> Json:
     media, data = part.media_type, part.data
     if part.text:
         return {"text": f"{part.title}\n{part.text}" if part.title else part.text}
@@ -210,12 +220,12 @@ def _document(part: Document, at: str) -> Json:
     return _linked(part.url or part.file_id, media, at, "a file")
 
 
-def _linked(uri: str, media: str, at: str, what: str) -> Json:
+def _linked(uri: str, media: str, at: Place, what: str) -> Json:
     if uri.startswith(_OWN_FILES):
         return {"fileData": {"fileUri": uri, **({"mimeType": media} if media else {})}}
     if uri.startswith(("http://", "https://")):
-        raise unsupported(at, f"{what} must be sent to this model as data, not as an address.")
-    raise unsupported(at, f"{what} that was uploaded elsewhere cannot be given to this model.")
+        raise unsupported(_path(at), f"{what} must be sent to this model as data, not as an address.")
+    raise unsupported(_path(at), f"{what} that was uploaded elsewhere cannot be given to this model.")
 
 
 # The first bytes of a picture in base64, and what it therefore is.
