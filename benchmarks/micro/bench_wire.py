@@ -41,7 +41,7 @@ def decoder(same: bool = True, model: str = "m"):
 def typed():
     """One that never learns a shape: what frames cost that differ in more than their text."""
     made = decoder()
-    made._shape, made._lessons = None, 0
+    made._shape, made._lessons, made._recalls = None, 0, 0
     return made
 
 

@@ -59,3 +59,14 @@ def whole_text(text: str) -> str:
     if LONE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def is_utf8(data: bytes) -> bool:
+    """msgspec checks the strings that it decodes only; bytes that leave must be UTF-8 everywhere."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

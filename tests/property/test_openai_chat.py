@@ -11,7 +11,7 @@ from gateway.core import request as rq
 from gateway.core.errors import GatewayError
 from gateway.core.reply import fold
 from gateway.wire import splice
-from gateway.wire.openai_chat import envelope
+from gateway.wire.openai_chat import edges, envelope
 from tests.unit.wire.frames import CHAT, MODEL, chunk, dump, shown, sse, to
 
 LIMIT = 1 << 20
@@ -133,10 +133,39 @@ def test_what_the_fast_lane_takes_the_slow_one_reads_as_the_same_frames(groups, 
         if n_frames:
             fresh = CHAT.decoder(True, MODEL, LIMIT)
             fresh.feed(opening)
-            fresh._lessons = 0                                   # the typed lane only
+            fresh._lessons = fresh._recalls = 0                  # the typed lane only
             said = fresh.feed(damaged)
             assert [type(e) for e in said] == [ev.Text] * n_frames
             assert b"".join(b"data: %b\n\n" % e.raw for e in said) == damaged
+
+
+nothing = st.sampled_from([None, "", [], {}])
+first_or_last = st.builds(
+    lambda delta, finish, **more: chunk(delta, finish, **more),
+    st.fixed_dictionaries({}, optional={"role": st.sampled_from(["assistant", None, 1]), "content": nothing | words,
+                                        "refusal": nothing | words, "reasoning": nothing | words, "tool_calls": nothing, "x": words}),
+    st.sampled_from([None, "stop", "length", "tool_calls", "eos", "error"]),
+    usage=nothing | st.fixed_dictionaries({"prompt_tokens": st.integers(-1, 9), "total_tokens": st.integers(0, 9) | words,
+                                           "completion_tokens": st.integers(0, 9)}),
+    error=nothing | words, type=st.sampled_from([None, "error"]), success=st.sampled_from([None, False]), detail=nothing | words)
+
+
+@given(st.lists(first_or_last | st.builds(lambda frame: {**frame, "choices": []}, first_or_last), min_size=1, max_size=4),
+       st.booleans(), st.sampled_from([MODEL, "other", ""]))
+@settings(max_examples=200, deadline=None)
+def test_first_and_last_frames_say_the_same_in_both_lanes(given_frames, same, model):
+    def told():
+        events = decode(sse(*given_frames, done=True), same=same, model=model)
+        for event in events:
+            if getattr(event, "raw", None) is not None:
+                event.raw = json.loads(event.raw)
+                for choice in event.raw["choices"]:              # null is the same as absent
+                    choice["delta"] = {key: value for key, value in choice["delta"].items() if value is not None}
+        return [plain(event) for event in events]
+
+    quick = told()
+    with patch.object(edges, "read", lambda data, raw: None):
+        assert quick == told()
 
 
 # ---------------------------------------------------------------- requests

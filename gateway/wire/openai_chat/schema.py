@@ -119,6 +119,9 @@ class Completion(Options, gc=False):
 
 
 # ---------------------------------------------------------------- frames
+CHUNK: Final = "chat.completion.chunk"
+
+
 class Delta(msgspec.Struct, gc=False):
     content: str | None = None
     reasoning_content: str | None = None
@@ -179,6 +182,10 @@ def finish_word(word: Any) -> str:
 # ---------------------------------------------------------------- token counts
 def read_usage(native: Json) -> Usage:
     """One usage object, whoever wrote it."""
+    if len(native) == 3:
+        prompt, completion, total = native.get("prompt_tokens"), native.get("completion_tokens"), native.get("total_tokens")
+        if type(prompt) is type(completion) is type(total) is int and prompt >= 0 and completion >= 0 and total >= 0:
+            return Usage(input=prompt, output=completion, total=total or prompt + completion, native=native)
     into = _details(native, "prompt_tokens_details", "input_tokens_details")
     out = _details(native, "completion_tokens_details", "output_tokens_details")
     prompt = _count(native, "prompt_tokens", "input_tokens")
@@ -223,6 +230,8 @@ def _details(native: Json, *names: str) -> Json:
 def _count(native: Json, *names: str) -> int:
     for name in names:
         value = native.get(name)
+        if type(value) is int and value >= 0:
+            return value
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return int(value)
     return 0

@@ -4,8 +4,9 @@ Three lanes, each falling back on the next, and all giving the same events:
 
 1. *Shape.* The frames of a stream are alike but for one string. Once two frames agree, their common head and foot are tried out
    with another text in the hole; from then on a whole read is cut at ``foot + head`` and its strings are decoded in one call:
-   about 0.3 µs a frame, renaming the model and mending the envelope included.
-2. *Typed.* A frame of plain text or reasoning, decoded into a struct: about 0.7 µs.
+   about 0.3 µs a frame, renaming the model and mending the envelope included. Streams of one model share it (``shape.py``).
+2. *Typed.* A frame of plain text or reasoning, decoded into a struct: about 0.7 µs; the usual first and last frames, which say a
+   role, a reason or the counts and nothing else (``edges.py``): about 2 µs.
 3. *Rich.* Everything else, as a dict (``frames.py``).
 """
 from typing import Any, Final
@@ -14,85 +15,33 @@ import msgspec
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
-from gateway.wire.lenient import LONE, whole_text
+from gateway.wire.lenient import LONE, is_utf8, whole_text
+from gateway.wire.openai_chat import edges
 from gateway.wire.openai_chat.envelope import Envelope
 from gateway.wire.openai_chat.frames import parse_frame, read_frame
-from gateway.wire.openai_chat.schema import Frame, Json
+from gateway.wire.openai_chat.schema import CHUNK, Frame, Json
+from gateway.wire.openai_chat.shape import Shape, keep, remembered
 from gateway.wire.sse import Splitter
 
-CHUNK: Final = "chat.completion.chunk"
 _PINGS: Final = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 _HOLE: Final = "~a hole for the text~"
 _QUOTED_HOLE: Final = b'"' + _HOLE.encode() + b'"'
 _LESSONS: Final = 24                             # frames of a stream that may be looked at for its shape
 _LARGE: Final = 2_048                            # bytes of a first read that are worth learning for
-_FIRST_FRAMES: Final = 4                         # a role frame and three of text
+_FIRST_TEXTS: Final = 3                          # as many frames teach a shape
+_RECALLS: Final = 2                              # reads that are compared with what is remembered
 
+_DONE: Final = b"[DONE]"
 _decode_frame = msgspec.json.Decoder(Frame).decode
-_decode_text = msgspec.json.Decoder(str).decode
-_decode_texts = msgspec.json.Decoder(list[str]).decode
 _encode = msgspec.json.encode
 _Plain = ev.Text | ev.Reasoning
-_Piece = ev.Text | ev.Reasoning | ev.ToolDelta
-
-
-class Shape:
-    """Head and foot of frames that differ in one string only, and what they are for the client (None: not passed on)."""
-
-    __slots__ = ("head", "foot", "joint", "n_head", "n_foot", "n_two", "example", "out_head", "out_foot", "verbatim")
-
-    def __init__(self, head: bytes, foot: bytes, example: _Piece, out: tuple[bytes, bytes] | None) -> None:
-        self.verbatim = out == (head, foot) and type(example) is ev.Text and example.choice == 0
-        self.example = example                   # what such a frame says, but for its text
-        self.head = b"data: " + head
-        self.foot = foot + b"\n\n"
-        self.joint = self.foot + self.head
-        self.n_head = len(self.head)
-        self.n_foot = len(self.foot)
-        self.n_two = 2 * (self.n_head + self.n_foot)
-        self.out_head, self.out_foot = out or (b"", b"")
-
-    def strings(self, data: bytes) -> tuple[list[bytes], list[str], int]:
-        """The strings of the frames of this shape that ``data`` begins with, as JSON and decoded, and how many bytes they are.
-
-        They are decoded together, parted by a line feed, which no JSON string may hold: so none can reach into the next, and
-        the first foot in the last piece (it ends in line feeds) is where the last string ends.
-        """
-        if not data.startswith(self.head) or b"\r" in data:         # a line end to the splitter, white space to JSON
-            return [], [], 0
-        if len(data) < self.n_two:
-            return self._single(data)
-        quoted = data[self.n_head:].split(self.joint)
-        last = quoted[-1]
-        at = last.find(self.foot)
-        if at < 0:
-            n_used = len(data) - len(last) - self.n_head          # the last frame is not complete
-            quoted.pop()
-        else:
-            n_used = len(data) - len(last) + at + self.n_foot
-            quoted[-1] = last[:at]
-        try:
-            texts = _decode_texts(b"[%b]" % b",\n".join(quoted))
-        except msgspec.DecodeError:
-            return [], [], 0
-        return (quoted, texts, n_used) if len(texts) == len(quoted) and "" not in texts else ([], [], 0)
-
-    def _single(self, data: bytes) -> tuple[list[bytes], list[str], int]:
-        """The same for a read that is too short for two frames."""
-        if not data.endswith(self.foot):
-            return [], [], 0
-        string = data[self.n_head:-self.n_foot]
-        try:
-            text = _decode_text(string)
-        except msgspec.DecodeError:
-            return [], [], 0
-        return ([string], [text], len(data)) if text else ([], [], 0)
 
 
 class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
-    __slots__ = ("_split", "_envelope", "_shape", "_candidate", "_lessons", "_begun", "_over", "_early", "_halves", "_closing")
+    __slots__ = ("_split", "_envelope", "_shape", "_candidate", "_lessons", "_begun", "_over", "_early", "_halves", "_closing",
+                 "_recalls")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._split = Splitter(max_frame_bytes)
@@ -100,6 +49,7 @@ class Decoder:
         self._shape: Shape | None = None
         self._candidate: tuple[bytes, bytes] | None = None
         self._lessons = _LESSONS
+        self._recalls = _RECALLS
         self._begun = False
         self._over = False
         self._early: list[Json] = []             # frames without choices from before the stream's id was known
@@ -110,16 +60,30 @@ class Decoder:
         if self._over:
             return []
         out: list[ev.Event] = []
-        if self._shape is None and len(data) > _LARGE:
-            cut = _nth_end(data, _FIRST_FRAMES)                   # learn from its beginning, so that the rest goes quickly
-            self._frames(data[:cut], out)
-            data = data[cut:]
+        if self._shape is None:
+            data = self._acquainted(data, out)
         shape = self._shape
         if shape is not None and self._split.idle and not self._halves and not self._over:
             data = data[self._alike(shape, data, out):]
         if data and not self._over:
             self._frames(data, out)
         return out
+
+    def _acquainted(self, data: bytes, out: list[ev.Event]) -> bytes:
+        """Look for the stream's shape; gives what is still to be read. Of a large read the beginning is read for it, so that the
+        rest goes quickly."""
+        large = len(data) > _LARGE
+        if not self._begun and large:
+            data = self._beginning(data, 1, out)
+        if self._begun and self._recalls and self._split.idle and not self._over:
+            self._recalls -= 1
+            self._shape = remembered(self._envelope, data)
+        return self._beginning(data, _FIRST_TEXTS, out) if large and self._shape is None and not self._over else data
+
+    def _beginning(self, data: bytes, n_frames: int, out: list[ev.Event]) -> bytes:
+        cut = _nth_end(data, n_frames)
+        self._frames(data[:cut], out)
+        return data[cut:]
 
     def _alike(self, shape: Shape, data: bytes, out: list[ev.Event]) -> int:
         """The events of the frames of this shape that ``data`` begins with; how many bytes they are."""
@@ -171,45 +135,67 @@ class Decoder:
             event = self._typed(data, out)
             if event is not None:
                 out.append(event)
-                if self._lessons and self._shape is None:
+                if self._lessons and _has_hole(event) and (self._shape is None or type(self._shape.example) is not type(event)):
                     self._learn(data, event)
                 return
         self._rich(name, data, out)
 
-    def _typed(self, data: bytes, out: list[ev.Event]) -> _Plain | None:
-        """The event of a frame that is plain text or plain reasoning, and complete; None for any other."""
+    def _typed(self, data: bytes, out: list[ev.Event]) -> ev.Event | None:
+        """The event of a complete frame that says one plain thing; None for any other."""
+        if data == _DONE:
+            return None
         try:
             frame = _decode_frame(data)
         except (msgspec.DecodeError, RecursionError):
             return None
-        if len(frame.choices) != 1 or frame.usage is not None or frame.error or frame.x_groq is not None:
+        if frame.error or frame.x_groq is not None or not (frame.id or self._begun):
             return None
+        if len(frame.choices) != 1 or frame.usage is not None:
+            return None if frame.choices else self._edge(frame, data, out)
         choice = frame.choices[0]
         delta, index = choice.delta, choice.index
-        if choice.finish_reason is not None or delta is None or index < 0:
-            return None
-        if delta.tool_calls or delta.function_call or delta.refusal:
+        if delta is None or index < 0 or delta.tool_calls or delta.function_call or delta.refusal:
             return None
         text, thought = delta.content, delta.reasoning_content or delta.reasoning
-        if not text if thought is None else (text or not thought):
+        if not text and not thought:
+            return self._edge(frame, data, out)
+        if choice.finish_reason is not None or (text and thought is not None):
             return None
         raw: bytes | None = None
-        envelope = self._envelope
-        if envelope.same:
-            if frame.object != CHUNK or not frame.id or frame.created < 0 or not frame.model or not _is_utf8(data):
-                return None
-            raw = data if frame.model == envelope.shown else envelope.rename(data, frame.model)
+        if self._envelope.same:
+            raw = self._own(frame, data)
             if raw is None:
                 return None
         if not self._begun:
-            if not frame.id:
-                return None
-            envelope.learn({"id": frame.id, "model": frame.model, "created": max(frame.created, 0)})
-            self._begin(out, opens=False)
+            self._open(frame, out, opens=False)
         return ev.Reasoning(thought, raw, index) if thought else ev.Text(text or "", raw, index)
 
+    def _edge(self, frame: Frame, data: bytes, out: list[ev.Event]) -> ev.Event | None:
+        """The usual first and last frames; None for any other."""
+        raw = self._own(frame, data) if self._envelope.same else None
+        if raw is None and self._envelope.same:
+            return None
+        event = edges.read(data, raw)
+        if event is None:
+            return None
+        opens = type(event) is ev.Meta
+        if not self._begun:
+            self._open(frame, out, opens)
+        return self._envelope.meta(raw) if opens else event
+
+    def _own(self, frame: Frame, data: bytes) -> bytes | None:
+        """The frame as it may leave: the upstream's bytes with the client's name of the model; None where more must change."""
+        envelope = self._envelope
+        if frame.object != CHUNK or not frame.id or frame.created < 0 or not frame.model or not is_utf8(data):
+            return None
+        return data if frame.model == envelope.shown else envelope.rename(data, frame.model)
+
+    def _open(self, frame: Frame, out: list[ev.Event], opens: bool) -> None:
+        self._envelope.learn({"id": frame.id, "model": frame.model, "created": max(frame.created, 0)})
+        self._begin(out, opens)
+
     def _rich(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
-        if data.strip() == b"[DONE]":
+        if data.strip() == _DONE:
             self._over = True
             out.append(ev.End())
             return
@@ -314,6 +300,7 @@ class Decoder:
                 return False
             out = (parts[0], parts[1])
         self._shape = Shape(*seen, tried, out)
+        keep(self._envelope, seen, tried, out)
         return True
 
 
@@ -327,17 +314,6 @@ def _has_hole(event: ev.Event) -> bool:
 def _text_of(event: Any) -> str:
     text: str = event.arguments if isinstance(event, ev.ToolDelta) else event.text
     return text
-
-
-def _is_utf8(data: bytes) -> bool:
-    """msgspec checks the strings that it decodes only; a frame that leaves must be UTF-8 everywhere."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _nth_end(data: bytes, n: int) -> int:

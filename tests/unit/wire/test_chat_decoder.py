@@ -414,5 +414,26 @@ def test_a_frame_of_another_shape_among_many_alike_is_read_for_what_it_is(odd):
     data = sse(*alike, odd, *alike)
     whole = [repr(e) for e in decoded(data)]
     apart = CHAT.decoder(True, MODEL, LIMIT)
-    apart._lessons = 0
+    apart._lessons = apart._recalls = 0
     assert whole == [repr(e) for e in apart.feed(data)]
+
+
+def test_what_one_stream_taught_the_next_one_knows_but_for_its_id_and_time():
+    def stream(name: str, created: int) -> bytes:
+        return sse(*[chunk({"content": piece}, id=name, created=created, model="taught") for piece in "abcd"])
+
+    first, second = CHAT.decoder(True, "taught", LIMIT), CHAT.decoder(True, "taught", LIMIT)
+    first.feed(stream("one", 1))
+    data = stream("two", 20)
+    opening = data.index(b"\n\n") + 2
+    second.feed(data[:opening])
+    assert second.run(data[opening:]) == 0       # not looked for yet
+    events = second.feed(data[opening:])
+    assert [(event.text, json.loads(event.raw)["id"]) for event in events] == [("b", "two"), ("c", "two"), ("d", "two")]
+    assert second.run(data[opening:]) == 3 and second.run(stream("one", 1)) == 0
+
+
+def test_a_stream_that_looks_otherwise_is_not_read_by_what_another_taught():
+    CHAT.decoder(True, "changed", LIMIT).feed(sse(*[chunk({"content": p}, model="changed") for p in "abcd"]))
+    frames = [chunk({"content": p}, model="changed", service_tier="x") for p in "abcd"]
+    assert [e.text for e in payload(sse(*frames), model="changed")] == list("abcd")

@@ -1,0 +1,68 @@
+"""What do a stream's first and last frames say? A role, a reason or the counts: typed, where they say that and nothing else.
+
+Nearly every stream has one of each, and as dicts (``frames.py``) they would cost more than all its text. Whatever has another
+member that could mean something is left to the dicts, so both lanes give the same events.
+"""
+from typing import Final
+
+import msgspec
+
+from gateway.core import events as ev
+from gateway.wire.openai_chat.schema import FINISH, Json, read_usage
+
+_REASONS: Final = frozenset(FINISH.values())     # the words that need no translation
+
+
+class _Delta(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """Says nothing; ``None`` is the only value that may stand where a payload could."""
+    role: str | None = None
+    content: str | None = None
+    refusal: None = None
+    reasoning: None = None
+    reasoning_content: None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta
+    finish_reason: str | None
+    index: int
+    stop_sequence: str | None = None
+
+
+class _Edge(msgspec.Struct, gc=False):
+    """The members that could tell a failure (``faults.fault_of``) are of a type that no failure has."""
+    choices: list[_Choice]
+    usage: Json | None = None
+    error: None = None
+    type: None = None
+    success: bool = True
+    detail: None = None
+    message: None = None
+    error_type: None = None
+    error_message: None = None
+    error_msg: None = None
+
+
+_decode = msgspec.json.Decoder(_Edge).decode
+
+
+def read(data: bytes, raw: bytes | None) -> ev.Meta | ev.Finish | ev.Usage | None:
+    """The event of such a frame, with ``raw`` as its own bytes; None for any other. A Meta stands for "only a role"."""
+    try:
+        edge = _decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not edge.choices:
+        if not edge.usage or not edge.success:
+            return None
+        counts = read_usage(edge.usage)
+        counts.raw = raw
+        return counts
+    choice = edge.choices[0]
+    if edge.usage is not None or choice.delta.content:
+        return None
+    if choice.finish_reason is None:
+        return ev.Meta()
+    if choice.finish_reason not in _REASONS:
+        return None
+    return ev.Finish(choice.finish_reason, choice.index, raw, choice.stop_sequence)
