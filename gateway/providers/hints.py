@@ -59,6 +59,11 @@ def retry_after_s(headers: Mapping[str, str], payload: Any, text: str, *, resets
     return None if stated is None else min(max(stated, MIN_S), MAX_S)
 
 
+def stated_s(value: str | None, wall: float) -> float | None:
+    """Seconds from now that one header field states, not clamped: a number, a duration, an epoch or an ISO time."""
+    return _when(value, wall)
+
+
 def in_prose(text: str) -> float | None:
     """``try again in 9m38.016s``, ``retry after 2m``: seconds, or None."""
     found = _PROSE.search(text[:_SCAN])

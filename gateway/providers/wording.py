@@ -155,3 +155,15 @@ def first(names: Iterable[str], said: Words) -> str | None:
         if RULES[name].matches(said):
             return RULES[name].kind
     return None
+
+
+_GONE: Final = re.compile(r"\b(?:end[ -]of[ -](?:its )?life|retired|decommissioned|sunset(?:ted)?|410 gone)\b")
+_PERHAPS_GONE: Final = re.compile(r"\bno longer (?:available|offered|supported)\b|\b(?:removed|discontinued|deprecated)\b")
+
+
+def retirement(status: int | None, message: str) -> str:
+    """Does a refusal of a model say that it is gone for good? ``definite``, ``probable`` or nothing; a bare 404 is nothing."""
+    low = message[:1_000].lower()
+    if status == 410 or _GONE.search(low):
+        return "definite"
+    return "probable" if _PERHAPS_GONE.search(low) else ""

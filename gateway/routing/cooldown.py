@@ -11,23 +11,22 @@ from gateway.core.clock import until_midnight
 from gateway.core.errors import GatewayError
 from gateway.routing.outcomes import Rule
 
-Source = Literal["authoritative", "heuristic", "credit", "tier"]
+Source = Literal["authoritative", "heuristic", "credit", "tier", "breaker", "retired"]
 
 DAY_S: Final = 86_400.0
 LOOPBACK_S: Final = 5.0
 STATED_MIN_S: Final = 1.0
 MIDNIGHT_MIN_S: Final = 60.0
-# Quota answers without a stated time, by how many within a day: the first is transient, then we step back further. The steps
-# of one and of 24 hours are left out: without knowing a daily limit they would bench a key for a busy minute.
-LADDER_S: Final = (120.0, 600.0)
-LADDER_START_S: Final = 3600.0                # two hits must be this close for the ladder to begin
+BACKOFF_MAX_S: Final = 600.0                  # doubling ends here, or at the operator's own time where that is longer
+RECENT_S: Final = 600.0                       # a failure this soon after the end of a cooldown is the same trouble again
 
 
 class Cooldown(msgspec.Struct, frozen=True):
-    """``until`` is monotonic; ``kind`` the failure behind it; ``source`` how we know."""
+    """``since`` and ``until`` are monotonic; ``kind`` the failure behind it; ``source`` how we know."""
     until: float
     kind: str
     source: Source
+    since: float = 0.0
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -52,7 +51,7 @@ class Facts(msgspec.Struct):
     """What a decision depends on besides the error."""
     loopback: bool
     pacific: bool                             # the provider's day ends at midnight US/Pacific
-    quota_hits: list[float]                   # monotonic times of quota answers within a day, the present one included
+    level: int                                # 1 = the first failure, 2 = again soon after the first cooldown was over …
     transient_s: float
 
 
@@ -63,23 +62,19 @@ def decide(rule: Rule, error: GatewayError, facts: Facts, now: float, wall: floa
         return None
     stated = error.retry_after_s
     if terms.stated and stated is not None:
-        return Cooldown(now + min(max(stated, STATED_MIN_S), DAY_S), error.kind, "authoritative")
+        return Cooldown(now + min(max(stated, STATED_MIN_S), DAY_S), error.kind, "authoritative", now)
     if facts.loopback:
-        return Cooldown(now + LOOPBACK_S, error.kind, "heuristic")
-    seconds = terms.seconds if terms.seconds is not None else _computed(rule, facts, now, wall)
-    return Cooldown(now + seconds, error.kind, terms.source)
+        return Cooldown(now + LOOPBACK_S, error.kind, "heuristic", now)
+    seconds = terms.seconds if terms.seconds is not None else _computed(rule, facts, wall)
+    return Cooldown(now + seconds, error.kind, terms.source, now)
 
 
-def _computed(rule: Rule, facts: Facts, now: float, wall: float) -> float:
+def _computed(rule: Rule, facts: Facts, wall: float) -> float:
     if rule == "daily":
         return max(until_midnight(wall, facts.pacific), MIDNIGHT_MIN_S)
-    if rule == "quota":
-        return ladder(facts.quota_hits, now, facts.transient_s)
-    return facts.transient_s
+    return backoff(facts.level, facts.transient_s)
 
 
-def ladder(hits: list[float], now: float, first_s: float) -> float:
-    """Two quota answers within an hour begin the ladder; more within a day climb it."""
-    if len(hits) < 2 or now - hits[-2] > LADDER_START_S:
-        return first_s
-    return max(first_s, LADDER_S[min(len(hits) - 2, len(LADDER_S) - 1)])
+def backoff(level: int, first_s: float) -> float:
+    """The first time, twice that, four times …"""
+    return min(first_s * 2.0 ** min(max(level - 1, 0), 16), max(BACKOFF_MAX_S, first_s))

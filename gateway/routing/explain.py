@@ -4,14 +4,17 @@ from typing import Any, Final
 import msgspec
 
 from gateway.core.request import Request
+from gateway.routing.ask import NOTHING, Ask
 from gateway.routing.catalog import Catalog
 from gateway.routing.health import Health
+from gateway.routing.order import shortcoming
 from gateway.routing.resolve import Resolution, resolve
 from gateway.routing.rows import Row, words
 from gateway.routing.walk import Walk
 
 _MEANS: Final[dict[str, str]] = {
     "target": "named with its provider",
+    "combo": "is part of this combo",
     "model": "serves this model",
     "alias": "has this alias",
     "virtual": "is part of auto",
@@ -20,7 +23,8 @@ _MEANS: Final[dict[str, str]] = {
 
 
 class Place(msgspec.Struct, frozen=True):
-    """One candidate. ``position`` 1, 2 … in the order of attempts, None = skipped. ``account``: its number in its provider."""
+    """One candidate. ``position`` 1, 2 … in the order of attempts, None = skipped. ``account``: its number in its provider.
+    ``place`` is the execution key: the way through the combos."""
     position: int | None
     label: str
     account: int | None
@@ -28,20 +32,22 @@ class Place(msgspec.Struct, frozen=True):
     reason: str
     skip: str = ""                        # class of the reason when skipped (rows.Reason)
     retry_s: float | None = None
+    strategy: str = ""
+    place: str = ""
 
 
-def explain(name: str, catalog: Catalog, health: Health, request: Request | None, input_tokens: int,
-            now: float) -> list[Place]:
+def explain(name: str, catalog: Catalog, health: Health, request: Request | None, input_tokens: int, now: float,
+            ask: Ask = NOTHING, sticky_ttl_s: float = 0.0) -> list[Place]:
     """Raises GatewayError no_model like a request would. Changes nothing and calls nobody."""
     resolution = resolve(name, catalog)
     asked = request or Request(wire="openai-chat", raw=b"", body=None, model=name, stream=True)
-    walk = Walk(resolution, asked, health, input_tokens, now)
+    walk = Walk(resolution, asked, health.fork(), input_tokens, now, ask, sticky_ttl_s)
     places: list[Place] = []
     position = 0
     for row in walk.rows(now):
         usable = not row.reason
         position += usable
-        places.append(_place(row, position if usable else None, resolution, now))
+        places.append(_place(row, position if usable else None, resolution, walk, asked, now))
     return places
 
 
@@ -51,14 +57,31 @@ def as_data(places: list[Place]) -> list[dict[str, Any]]:
     return found
 
 
-def _place(row: Row, position: int | None, resolution: Resolution, now: float) -> Place:
+def _place(row: Row, position: int | None, resolution: Resolution, walk: Walk, request: Request, now: float) -> Place:
     account = row.candidate.account if row.candidate is not None else None
+    leg = row.leg
     if row.reason:
         why = words(row, now)
     else:
-        why = f"{_MEANS[resolution.kind]}; {resolution.strategy} order"
-        if len(row.target.candidates) > 1:
+        why = f"{_MEANS[resolution.kind]}; {_order(row, resolution, walk)}"
+        if leg is not None and len(leg.candidates) > 1:
             why += ", keys take turns"
+        if leg is not None and (short := shortcoming(leg, request)):
+            why += f"; last, since it {short}"
     return Place(position=position, label=row.target.label, account=account.ordinal if account else None,
                  account_label=account.label if account else "", reason=why, skip=row.reason,
-                 retry_s=round(row.until - now, 3) if row.until > now else None)
+                 retry_s=round(row.until - now, 3) if row.until > now else None, strategy=resolution.strategy,
+                 place=leg.key if leg is not None else "")
+
+
+def _order(row: Row, resolution: Resolution, walk: Walk) -> str:
+    """The strategies on the way to a place, the outermost first, and what led to it there."""
+    told, leg = [f"{resolution.strategy} order"], row.leg
+    if leg is not None:
+        inside = walk.opened.get(leg.place)
+        if inside is not None and inside[1].combo is not None:
+            told.append(f"{inside[1].combo.name} in {inside[1].combo.strategy} order")
+        why = walk.view.why if walk.view is not None else {}
+        if (reason := why.get(leg.key) or why.get(leg.place)):
+            told.append(reason)
+    return ", ".join(told)

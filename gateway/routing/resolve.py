@@ -1,35 +1,70 @@
 """Which targets does a requested name mean? The ladder of contract 3, first match wins; the answer is kept per catalog.
 
-    provider/model · exact model id · alias · virtual (auto) · Claude and Gemini families · 404
+    provider/model · combo · exact model id · alias · virtual (auto …) · successor of a deprecated name · families · 404
 """
 import re
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from gateway.core.errors import GatewayError
-from gateway.routing.catalog import Catalog, Index, Target
-from gateway.routing.families import family
+from gateway.routing import virtual, wildcards
+from gateway.routing.catalog import Catalog, Index, Leg, Target
+from gateway.routing.combos import DEFAULTS, Combo, Settings
+from gateway.routing.families import family, successors
+from gateway.routing.strategies import named
 
-Form = Literal["target", "model", "alias", "virtual", "family"]
+Form = Literal["target", "combo", "model", "alias", "virtual", "family"]
 
 # Names that mean something in the contract and nothing here yet: they must not pretend to be auto.
-_LATER: Final = re.compile(r"auto[:/].*|fusion(:.*)?|combo/.*", re.I)
+_LATER: Final = re.compile(r"fusion(:.*)?", re.I)
 _SHOWN: Final = 200                           # characters of a requested name in a message
+_ALIAS_STEPS: Final = 4                       # an alias of an alias …
 
 
 class Resolution(msgspec.Struct, frozen=True, eq=False):
-    """``targets`` in configured order; ``strategy`` puts them into the order of one request; ``kind`` is how the name was
-    understood."""
+    """``targets`` in configured order; ``strategy`` puts ``legs`` into the order of one request; ``kind`` is how the name was
+    understood. ``scope`` is what strategies keep their state by. ``least_output`` and ``formats`` say at a glance whether
+    everybody can give a long or a structured answer."""
     targets: tuple[Target, ...]
     requested: str
     kind: Form
     strategy: str = "priority"
+    legs: tuple[Leg, ...] = ()
+    settings: Settings = DEFAULTS
+    scope: str = ""
+    combo: Combo | None = None
+    spare: tuple[Target, ...] = ()            # asked when everybody else is out of credits
+    least_output: float = inf
+    formats: bool = True
+    several: bool = False                     # more than one candidate: a session has something to choose
 
     def only(self, targets: Sequence[Target]) -> "Resolution":
         """The same with fewer targets (a client key's allow-list)."""
-        return msgspec.structs.replace(self, targets=tuple(targets))
+        kept = frozenset(targets)
+        if self.combo is not None:
+            legs = self.combo.only(kept).items
+        else:
+            legs = tuple(leg for leg in self.legs if leg.target in kept)
+        return msgspec.structs.replace(self, targets=tuple(targets), legs=legs,
+                                       spare=tuple(target for target in self.spare if target in kept))
+
+
+def resolution(targets: Sequence[Target], requested: str, kind: Form, strategy: str = "priority", *, combo: Combo | None = None,
+               catalog: Catalog | None = None) -> Resolution:
+    """With everything that follows from the targets."""
+    legs = combo.items if combo is not None else tuple(target.leg for target in targets)
+    outputs = [target.model.max_output for target in targets if target.model.max_output]
+    spare: tuple[Target, ...] = ()
+    if catalog is not None and catalog.emergency and kind in ("combo", "virtual", "family"):
+        spare = next((found.targets for step in _STEPS if (found := step(catalog.emergency, catalog, catalog.kinds["chat"]))), ())
+    return Resolution(
+        tuple(targets), requested, kind, named(combo.strategy if combo is not None else strategy), legs,
+        combo.settings if combo is not None else DEFAULTS, combo.name if combo is not None else requested, combo, spare,
+        min(outputs, default=inf), not any("response_format" in target.provider.drop_params for target in targets),
+        sum(len(leg.candidates) for leg in legs) > 1)
 
 
 def resolve(name: str, catalog: Catalog, kind: str = "chat") -> Resolution:
@@ -45,7 +80,8 @@ def resolve(name: str, catalog: Catalog, kind: str = "chat") -> Resolution:
 
 
 def _climb(name: str, catalog: Catalog, index: Index, kind: str) -> Resolution:
-    for step in _STEPS:
+    steps = _STEPS if kind == "chat" else (_target, _model, _alias)
+    for step in steps:
         found = step(name, catalog, index)
         if found is not None:
             return found
@@ -63,26 +99,84 @@ def _climb(name: str, catalog: Catalog, index: Index, kind: str) -> Resolution:
 
 def _target(name: str, catalog: Catalog, index: Index) -> Resolution | None:
     found = index.labels.get(name)
-    return Resolution(found, name, "target") if found is not None else None
+    return resolution(found, name, "target") if found is not None else None
+
+
+def _combo(name: str, catalog: Catalog, index: Index) -> Resolution | None:
+    found = catalog.combos.get(name) or catalog.combos.get(name.removeprefix("combo/"))
+    if found is None:
+        return None
+    if not found.items:
+        raise GatewayError("no_provider", f"The combo {found.name!r} has no target left.")
+    return resolution(found.targets, name, "combo", combo=found, catalog=catalog)
 
 
 def _model(name: str, catalog: Catalog, index: Index) -> Resolution | None:
     found = index.ids.get(name)
-    return Resolution(found, name, "model", catalog.strategy) if found is not None else None
+    return resolution(found, name, "model", catalog.strategy) if found is not None else None
 
 
 def _alias(name: str, catalog: Catalog, index: Index) -> Resolution | None:
-    found = index.aliases.get(name)
-    return Resolution(found, name, "alias", catalog.strategy) if found is not None else None
+    """The operator's own names first, then those of the models; exact ones before patterns."""
+    meant, seen = catalog.aliases.get(name), 0
+    while meant is not None and seen < _ALIAS_STEPS:
+        found = _named(meant, name, catalog, index)
+        if found is not None:
+            return found
+        meant, seen = catalog.aliases.get(meant), seen + 1
+    targets = index.aliases.get(name)
+    if targets is None and catalog.wild and (wild := wildcards.first(name, catalog.wild)) is not None:
+        found = _named(wild, name, catalog, index)
+        if found is not None:
+            return found
+    if targets is None and index.wild and name:
+        targets = wildcards.first(name, index.wild)
+    return resolution(targets, name, "alias", catalog.strategy) if targets is not None else None
 
 
-_STEPS: Final[tuple[Callable[[str, Catalog, Index], Resolution | None], ...]] = (_target, _model, _alias)
+def _named(meant: str, name: str, catalog: Catalog, index: Index) -> Resolution | None:
+    """What an alias stands for, under the name that was asked for."""
+    if meant.lower() == "auto" and index is catalog.kinds["chat"]:
+        return _auto(name, catalog, index, "alias")
+    for step in (_target, _combo, _model, _virtual) if index is catalog.kinds["chat"] else (_target, _model):
+        found = step(meant, catalog, index)
+        if found is not None:
+            return msgspec.structs.replace(found, requested=name, kind="alias")
+    return None
+
+
+def _virtual(name: str, catalog: Catalog, index: Index) -> Resolution | None:
+    """auto/NAME and auto:AXIS. Only ``auto`` itself goes by [routing].strategy."""
+    if name.lower() in ("", "auto") or (found := virtual.spec(name)) is None:
+        return None
+    if not index.auto:
+        raise GatewayError("no_provider", "No provider with a chat model is configured.")
+    if not found.pack and not found.fits and found.router == "rules" and name.lower() == "auto/":
+        return _auto(name, catalog, index)
+    combo = virtual.combo(found, index.auto)
+    if not combo.items:
+        raise GatewayError("no_model", f"No model that is configured fits {name[:_SHOWN]!r}.", param="model")
+    return resolution(combo.targets, name, "virtual", combo=combo, catalog=catalog)
+
+
+def _successor(name: str, catalog: Catalog, index: Index) -> Resolution | None:
+    """A deprecated name means its successor, where that is served; a family's member that nobody serves means its nearest
+    sibling."""
+    for after in successors(name):
+        found = index.plain.get(after)
+        if found is not None:
+            return resolution(found, name, "family", catalog.strategy, catalog=catalog)
+    return None
+
+
+_STEPS: Final[tuple[Callable[[str, Catalog, Index], Resolution | None], ...]] = (
+    _target, _combo, _model, _alias, _virtual, _successor)
 
 
 def _auto(name: str, catalog: Catalog, index: Index, form: Form = "virtual") -> Resolution:
     if not index.auto:
         raise GatewayError("no_provider", "No provider with a chat model is configured.")
-    return Resolution(index.auto, name or "auto", form, catalog.strategy)
+    return resolution(index.auto, name or "auto", form, catalog.strategy, catalog=catalog)
 
 
 def _family(name: str, member: tuple[str, str], catalog: Catalog, index: Index) -> Resolution:
@@ -91,7 +185,7 @@ def _family(name: str, member: tuple[str, str], catalog: Catalog, index: Index) 
     for step in _STEPS:
         found = step(mapped, catalog, index)
         if found is not None:
-            return Resolution(found.targets, name, "family", found.strategy)
+            return msgspec.structs.replace(found, requested=name, kind="family")
     return _auto(name, catalog, index, "family")
 
 
@@ -102,6 +196,8 @@ def _unknown(name: str, catalog: Catalog, kind: str) -> GatewayError:
     provider, slash, rest = name.partition("/")
     if other is not None:
         text = f"The model {shown!r} is of kind {other}; this operation needs one of kind {kind}."
+    elif provider.lower() == "combo" and slash:
+        text = f"There is no combo {rest[:_SHOWN]!r} here."
     elif slash and provider in catalog.providers:
         text = f"The model {shown!r} does not exist: provider {provider!r} does not list {rest[:_SHOWN]!r}."
     else:

@@ -4,9 +4,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from gateway.routing.catalog import Candidate, Target
+from gateway.routing.catalog import Candidate, Leg, Target
 
-Reason = Literal["", "vision", "tools", "n", "too_large", "no_account", "cooldown", "limit", "failed"]
+Reason = Literal["", "vision", "tools", "n", "too_large", "no_account", "cooldown", "trial", "limit", "failed"]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -17,6 +17,7 @@ class Row(msgspec.Struct, frozen=True):
     reason: Reason
     kind: str = ""
     until: float = 0.0
+    leg: Leg | None = None
 
 
 _WORDS: Final[dict[Reason, Callable[[Row, float], str]]] = {
@@ -27,6 +28,7 @@ _WORDS: Final[dict[Reason, Callable[[Row, float], str]]] = {
     "too_large": lambda row, now: f"takes {row.target.room:.0f} tokens at most",
     "no_account": lambda row, now: "its provider has no key",
     "cooldown": lambda row, now: f"rests for {seconds(row.until - now)} after {row.kind}",
+    "trial": lambda row, now: "comes back: one request tries it first",
     "limit": lambda row, now: f"its own limits have room in {seconds(row.until - now)}",
     "failed": lambda row, now: "failed in this request",
 }

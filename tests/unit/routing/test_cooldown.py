@@ -2,7 +2,7 @@
 import pytest
 
 from gateway.core.clock import until_midnight
-from gateway.routing.cooldown import DAY_S, Facts, decide, ladder
+from gateway.routing.cooldown import DAY_S, Facts, backoff, decide
 from gateway.routing.outcomes import OUTCOMES
 from tests.unit.routing.scene import NOW, WALL, error
 
@@ -11,7 +11,7 @@ HOURS = 3600.0
 
 def lasts(kind, retry_s=None, wall=WALL, **facts):
     """(seconds, source) of the cooldown after one failure."""
-    facts = {"loopback": False, "pacific": False, "quota_hits": [NOW], "transient_s": 90.0, **facts}
+    facts = {"loopback": False, "pacific": False, "level": 1, "transient_s": 90.0, **facts}
     found = decide(OUTCOMES[kind].rule, error(kind, retry_s), Facts(**facts), NOW, wall)
     return None if found is None else (pytest.approx(found.until - NOW), found.source)
 
@@ -71,10 +71,13 @@ def test_the_transient_time_is_the_operators():
     assert lasts("server_error", transient_s=7.0)[0] == 7
 
 
-@pytest.mark.parametrize(("ages_s", "expected_s"), [
-    ([0], 90), ([1800, 0], 120), ([3000, 1800, 0], 600), ([3000, 2000, 1000, 0], 600), ([4000, 0], 90), ([7000, 4000, 0], 90)])
-def test_repeated_quota_answers_climb_a_ladder(ages_s, expected_s):
-    assert ladder([NOW - age for age in ages_s], NOW, 90.0) == expected_s
+@pytest.mark.parametrize(("level", "first_s", "expected_s"), [
+    (1, 90, 90), (2, 90, 180), (3, 90, 360), (4, 90, 600), (50, 90, 600), (0, 90, 90), (1, 3, 3), (2, 3, 6), (3, 3, 12),
+    (4, 900, 900)])
+def test_repeated_failures_double_the_time_up_to_a_cap(level, first_s, expected_s):
+    assert backoff(level, float(first_s)) == expected_s
+    assert lasts("rate_limited", level=level, transient_s=float(first_s))[0] == expected_s
+    assert lasts("server_error", level=level, transient_s=float(first_s))[0] == expected_s
 
 
 def test_midnight_in_summer_and_winter():

@@ -80,7 +80,7 @@ def test_a_success_forgets_what_was_counted_but_ends_no_cooldown(ward):
     ward.fail("server_error")
     ward.fail("server_error", now=NOW + 100)
     ward.health.succeeded(ward.m2, NOW + 150)
-    assert ward.left(ward.m1, NOW + 150) == 40
+    assert ward.left(ward.m1, NOW + 150) == 130
     ward.fail("server_error", now=NOW + 200)
     assert ward.left(ward.m2, NOW + 200) is None
 
@@ -108,13 +108,27 @@ def test_a_stated_time_is_not_stretched_by_the_window(ward):
     assert ward.left(ward.m2, NOW + 20) is None
 
 
-def test_quota_answers_climb_the_ladder_until_a_success(ward):
-    for at, expected_s in ((0, 90), (100, 120), (300, 600), (1000, 600)):
+def test_a16_repeated_quota_answers_double_the_rest_until_a_success(ward):
+    for at, expected_s in ((0, 90), (100, 180), (300, 360), (700, 600), (1400, 600)):
         ward.fail("rate_limited", now=NOW + at)
         assert ward.left(ward.m1, NOW + at) == expected_s
     ward.health.succeeded(ward.m1)
-    ward.fail("rate_limited", now=NOW + 2000)
-    assert ward.left(ward.m1, NOW + 2000) == 90
+    ward.fail("rate_limited", now=NOW + 2001)
+    assert ward.left(ward.m1, NOW + 2001) == 90
+
+
+def test_a16_a_stated_time_is_the_time_and_a_failure_during_a_rest_does_not_double(ward):
+    ward.fail("rate_limited", retry_s=7)
+    assert ward.left(ward.m1) == 7
+    ward.fail("rate_limited", ward.m2)
+    ward.fail("rate_limited", ward.m2, NOW + 10)
+    assert ward.left(ward.m2, NOW + 10) == 90
+
+
+def test_a_failure_long_after_the_last_one_begins_anew(ward):
+    ward.fail("timeout")
+    ward.fail("timeout", now=NOW + 800)
+    assert ward.left(ward.m1, NOW + 800) == 90
 
 
 def test_three_cut_streams_in_a_row_rest_five_minutes(ward):
@@ -131,9 +145,9 @@ def test_something_else_in_between_ends_the_row(ward, between):
     if between == "success":
         ward.health.succeeded(ward.m1)
     else:
-        ward.fail("timeout", now=NOW + 1500)
-    ward.fail("truncated", now=NOW + 2000)
-    assert ward.left(ward.m1, NOW + 2000) == 90
+        ward.fail("timeout", now=NOW + 1700)
+    ward.fail("truncated", now=NOW + 2400)
+    assert ward.left(ward.m1, NOW + 2400) == 90
 
 
 def test_what_is_no_matter_of_health_neither_counts_nor_ends_a_row(ward):
@@ -234,4 +248,4 @@ def test_memory_is_bounded():
     for target in catalog(provider("a", *(f"m{n}" for n in range(500)))).targets:
         for kind in ("rate_limited", "truncated", "model_not_found"):
             health.failed(target.candidates[0], error(kind), NOW, WALL)
-    assert all(len(book) <= 100 for book in (health._cooldowns, health._quota_hits, health._failures, health._streaks))
+    assert all(len(book) <= 100 for book in (health._cooldowns, health._levels, health._failures, health._streaks))

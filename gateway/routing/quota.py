@@ -1,0 +1,113 @@
+"""How much of an account's quota is used, and when does it come back? As the provider's own headers said last.
+
+Two families of headers are read: ``x-ratelimit-{limit,remaining,reset}-*`` of OpenAI and those who copy it, and Anthropic's
+``anthropic-ratelimit-*`` (https://docs.anthropic.com/en/api/rate-limits), with the utilisation of subscription windows. A value
+is believed until its reset, or five minutes where none is stated.
+"""
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from gateway.core.bounded import LruMap
+from gateway.providers.hints import stated_s
+from gateway.routing.places import Key
+
+UNSTATED_S: Final = 300.0
+SESSION_S: Final = 18_000.0                   # the window of five hours
+WEEK_S: Final = 604_800.0
+DAY_S: Final = 86_400.0
+MONTH_S: Final = 2_592_000.0
+WINDOW_S: Final[dict[str, float]] = {"minute": 60.0, "session": SESSION_S, "daily": DAY_S, "weekly": WEEK_S, "monthly": MONTH_S}
+
+
+class Used(msgspec.Struct, frozen=True, gc=False):
+    """One window: share used (0 to 1), when it starts anew, until when this is believed (both monotonic; 0 = unknown)."""
+    share: float
+    reset_at: float
+    until: float
+
+
+# (window, header of the limit, of what remains, of the reset)
+_COUNTED: Final[tuple[tuple[str, str, str, str], ...]] = (
+    ("minute", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+    ("minute", "x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("daily", "x-ratelimit-limit-requests-day", "x-ratelimit-remaining-requests-day", "x-ratelimit-reset-requests-day"),
+    ("daily", "x-ratelimit-limit-tokens-day", "x-ratelimit-remaining-tokens-day", "x-ratelimit-reset-tokens-day"),
+    ("minute", "anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+    ("minute", "anthropic-ratelimit-input-tokens-limit", "anthropic-ratelimit-input-tokens-remaining",
+     "anthropic-ratelimit-input-tokens-reset"),
+)
+_SHARED: Final[tuple[tuple[str, str, str], ...]] = (
+    ("session", "anthropic-ratelimit-unified-5h-utilization", "anthropic-ratelimit-unified-5h-reset"),
+    ("weekly", "anthropic-ratelimit-unified-7d-utilization", "anthropic-ratelimit-unified-7d-reset"),
+)
+
+
+class Quotas:
+    """The last word of every account; bounded."""
+
+    __slots__ = ("_accounts",)
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._accounts: LruMap[Key, dict[str, Used]] = LruMap(limit)
+
+    def __bool__(self) -> bool:
+        return bool(self._accounts)
+
+    def set(self, account: Key, window: str, share: float, reset_s: float | None, now: float) -> None:
+        windows = dict(self._accounts.get(account, {}))
+        reset_at = now + reset_s if reset_s is not None else 0.0
+        windows[window] = Used(min(max(share, 0.0), 1.0), reset_at, reset_at or now + UNSTATED_S)
+        self._accounts.put(account, windows)
+
+    def get(self, account: Key, now: float) -> dict[str, Used]:
+        """Windows that are still believed; one whose reset has passed is free again."""
+        found = self._accounts.get(account)
+        if not found:
+            return {}
+        if any(used.until <= now for used in found.values()):
+            return {window: used for window, used in found.items() if used.until > now}
+        return found
+
+    def used(self, account: Key, now: float) -> float:
+        """The fullest window's share, 0 when nothing is known."""
+        found = self.get(account, now)
+        return max((used.share for used in found.values()), default=0.0)
+
+    def learn(self, account: Key, headers: Mapping[str, str], now: float, wall: float) -> None:
+        """Headers of any answer. Finding none costs a few look-ups."""
+        worst: dict[str, tuple[float, float | None]] = {}
+        for window, limit, remaining, reset in _COUNTED:
+            left = headers.get(remaining)
+            if left is None:
+                continue
+            most, still = _number(headers.get(limit)), _number(left)
+            if most and still is not None:
+                share, reset_s = 1 - still / most, duration_s(headers.get(reset), wall)
+                span = "daily" if window == "minute" and reset_s is not None and reset_s > 3600 else window
+                if span not in worst or worst[span][0] < share:
+                    worst[span] = (share, reset_s)
+        for window, used, reset in _SHARED:
+            share_of = _number(headers.get(used))
+            if share_of is not None:
+                worst[window] = (share_of, duration_s(headers.get(reset), wall))
+        for window, (share, reset_s) in worst.items():
+            self.set(account, window, share, reset_s, now)
+
+    def rows(self, now: float) -> dict[Key, dict[str, Used]]:
+        return {key: windows for key in self._accounts if (windows := self.get(key, now))}
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        found = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return found if found is not None and 0 <= found < 1e15 else None
+
+
+def duration_s(text: str | None, wall: float) -> float | None:
+    """Seconds until a reset as headers write it: seconds, ``6m0s``, an epoch or an ISO time."""
+    found = stated_s(text, wall)
+    return max(found, 0.0) if found is not None else None

@@ -1,0 +1,144 @@
+"""How well and how fast did somebody answer lately? Per candidate; what orders and the bandit go by.
+
+Latency is kept as the last samples of the time to the first token, successes and failures as counts that halve every two days.
+"""
+import math
+from collections import deque
+from typing import Final, NamedTuple
+
+from gateway.core.bounded import LruMap
+from gateway.routing.places import Candidate, Key, Leg
+
+SAMPLES: Final = 64
+ENOUGH: Final = 10                            # samples from which a p95 is worth more than a table of usual values
+HALF_LIFE_S: Final = 172_800.0
+LONGEST_MS: Final = 120_000.0
+_DEVIATION_MS: Final = 10.0
+
+
+class Record:
+    """What is known of one candidate. What happened is noted and only reckoned up when somebody looks."""
+
+    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_rate", "_samples", "_spread", "noted")
+
+    def __init__(self, now: float) -> None:
+        self.noted: list[tuple[bool, float, float, float]] = []      # (ok, first token in ms, tokens a second, when)
+        self._samples: deque[float] = deque(maxlen=SAMPLES)
+        self._good = self._bad = 0.0
+        self._at = now
+        self._dirty = False
+        self._mean = self._p95 = self._spread = self._rate = 0.0
+
+    def reckon(self) -> None:
+        """Take in what was noted."""
+        noted = self.noted
+        now = noted[-1][3]                    # all of them at once: they are minutes old at most, the half-life is two days
+        decay = 0.5 ** ((now - self._at) / HALF_LIFE_S) if now > self._at else 1.0
+        good = sum(each[0] for each in noted)
+        self._good, self._bad, self._at = self._good * decay + good, self._bad * decay + len(noted) - good, now
+        first = [min(each[1], LONGEST_MS) for each in noted if each[1] > 0]
+        if first:
+            self._samples.extend(first)
+            self._dirty = True
+        for _, _, rate, _ in noted:
+            if rate > 0:
+                self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
+        self.noted.clear()
+
+    def counts(self, now: float) -> tuple[float, float]:
+        """(successes, failures), the old ones worth less."""
+        if self.noted:
+            self.reckon()
+        decay = 0.5 ** ((now - self._at) / HALF_LIFE_S) if now > self._at else 1.0
+        return self._good * decay, self._bad * decay
+
+    @property
+    def rate(self) -> float:
+        """Output tokens a second, smoothed; 0 = unknown."""
+        if self.noted:
+            self.reckon()
+        return self._rate
+
+    @property
+    def n(self) -> int:
+        if self.noted:
+            self.reckon()
+        return len(self._samples)
+
+    @property
+    def success(self) -> float | None:
+        """Share of successes, None when nothing was tried."""
+        if self.noted:
+            self.reckon()
+        total = self._good + self._bad
+        return self._good / total if total > 0 else None
+
+    @property
+    def p95_ms(self) -> float:
+        self._refresh()
+        return self._p95
+
+    @property
+    def mean_ms(self) -> float:
+        self._refresh()
+        return self._mean
+
+    @property
+    def spread_ms(self) -> float:
+        """Standard deviation; what few samples cannot show is not believed to be nothing."""
+        self._refresh()
+        return self._spread
+
+    def _refresh(self) -> None:
+        if self.noted:
+            self.reckon()
+        if not self._dirty:
+            return
+        ordered = sorted(self._samples)
+        n = len(ordered)
+        self._mean = sum(ordered) / n
+        self._p95 = ordered[min(math.ceil(0.95 * n), n) - 1]
+        spread = math.sqrt(sum((ms - self._mean) ** 2 for ms in ordered) / n)
+        self._spread = spread if n >= ENOUGH else max(spread, _DEVIATION_MS, 0.1 * self._p95)
+        self._dirty = False
+
+
+class Stats:
+    """All records; bounded."""
+
+    __slots__ = ("_records",)
+
+    def __init__(self, limit: int = 20_000) -> None:
+        self._records: LruMap[Key, Record] = LruMap(limit)
+
+    def add(self, candidate: Candidate, ok: bool, now: float, first_s: float = 0.0, rate: float = 0.0) -> None:
+        """One attempt: seconds to its first token (0 = none came), tokens a second (0 = unknown)."""
+        record = self._records.get(candidate.key)
+        if record is None:
+            record = Record(now)
+            self._records.put(candidate.key, record)
+        record.noted.append((ok, first_s * 1000, rate, now))
+        if len(record.noted) >= SAMPLES:
+            record.reckon()
+
+    def get(self, key: Key) -> Record | None:
+        return self._records.get(key)
+
+    def of(self, leg: Leg, now: float) -> "Summary":
+        """Of all accounts of a place together."""
+        good = bad = weighed = 0.0
+        n = 0
+        for candidate in leg.candidates:
+            record = self._records.get(candidate.key)
+            if record is not None:
+                more_good, more_bad = record.counts(now)
+                good, bad, n = good + more_good, bad + more_bad, n + record.n
+                weighed += record.mean_ms * record.n
+        total = good + bad
+        return Summary(good / total if total > 0 else None, weighed / n if n else None)
+
+
+class Summary(NamedTuple):
+    """Share of successes and mean milliseconds to the first token; None = nothing is known."""
+    success: float | None
+    mean_ms: float | None

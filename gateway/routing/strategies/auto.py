@@ -1,0 +1,227 @@
+"""``auto``: who is best for this request, all things considered? Score every account, choose the first, rank the rest.
+
+The first is chosen by a router: ``rules`` (tiers of equals take turns, now and then somebody else is explored), ``cost``,
+``latency``, ``sla`` or ``lkgp``. A provider that scores badly or whose breaker opened is not chosen first for a while and proves
+itself before it is again (self-healing).
+"""
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Final
+
+from gateway.routing.ask import POWERS, level
+from gateway.routing.places import Leg
+from gateway.routing.strategies.scoring import latencies, scores
+from gateway.routing.strategies.view import Legs, View, apart
+
+TIES: Final = 1e-4
+MIDDLE: Final = 0.30
+CLEAR: Final = 0.10                           # a spread above it: the best tier serves
+POOR: Final = 0.2
+WELL: Final = 0.3
+EXCLUDED_S: Final = 300.0
+EXCLUDED_MAX_S: Final = 1800.0
+PROOFS: Final = 3
+INCIDENT: Final = 0.5                         # share of open breakers above which nothing is explored
+ERROR_RATE: Final = 0.05
+MAX_PLACES: Final = 2_000                     # of one order: the rest follows as listed
+
+_PREFERENCE: Final[dict[str, tuple[float, float, float]]] = {
+    "quality-first": (.5, .3, .2), "ship-fast": (.3, .5, .2), "cost-saver": (.2, .3, .5), "coding": (.6, .25, .15),
+    "": (.45, .35, .2),
+}
+Scored = tuple[float, int, Leg]               # score, place in the list, leg
+
+
+def auto(legs: Legs, view: View) -> Legs:
+    """Scored, the chosen one first."""
+    places, rest = apart(legs), list[Leg]()
+    if len(places) > MAX_PLACES:
+        places, rest = places[:MAX_PLACES], places[MAX_PLACES:]
+    if not places:
+        return rest
+    found = scores(places, view)
+    if view.settings.prefer_local:
+        found = [score + leg.target.traits.local for score, leg in zip(found, places, strict=True)]
+    ranked = sorted(((-score, at, leg) for at, (score, leg) in enumerate(zip(found, places, strict=True))), key=itemgetter(0, 1))
+    pool: list[Scored] = [(-negative, at, leg) for negative, at, leg in ranked]
+    for score, _, leg in pool[:16]:
+        view.why[leg.key] = f"score {score:.3f}"
+    chosen = ROUTERS.get(view.settings.router, rules)(pool, view)
+    ordered = [leg for _, _, leg in pool if leg is not chosen]
+    if not view.settings.mode_pack and not view.settings.weights and view.settings.router == "rules" and view.ask.text:
+        ordered = by_power(ordered, view)
+    return [chosen, *ordered, *rest]
+
+
+def by_power(ordered: list[Leg], view: View) -> list[Leg]:
+    """Behind the first: who is made for tasks as heavy as this one comes earlier."""
+    wanted = level(view.ask)
+    if wanted == "standard":
+        return ordered
+    power = POWERS[wanted]
+    return sorted(ordered, key=lambda leg: round(misfit(leg, wanted, power, view.tokens)))
+
+
+def misfit(leg: Leg, wanted: str, power: float, tokens: int) -> float:
+    model, own = leg.target.model, leg.target.traits.power
+    penalty = abs(own - power)
+    if wanted in ("heavy", "critical") and model.reasoning is False:
+        penalty += 120
+    if model.context and tokens > 0.85 * model.context:
+        penalty += 200
+    if wanted == "light" and own > 95:
+        penalty += 35
+    if wanted == "heavy" and own < 65:
+        penalty += 60
+    if wanted == "critical" and own < 85:
+        penalty += 100
+    return penalty
+
+
+# ---------------------------------------------------------------- routers
+def rules(pool: Sequence[Scored], view: View) -> Leg:
+    """Not whom self-healing excludes (unless that is everybody), within the budget, now and then somebody by lot."""
+    able = [row for row in pool if row[0] > 0 and view.selectable(row[2])] or list(pool)
+    excluded = healing(able, view)
+    able = [row for row in able if row[2].target.provider.id not in excluded] or able
+    able = within_budget(able, view)
+    rate = view.settings.exploration
+    if rate > 0 and len(able) > 1 and not incident(pool, view) and view.dice.random() < rate:
+        leg = able[min(int(view.dice.random() * len(able)), len(able) - 1)][2]
+        view.why[leg.key] = "explored by lot"
+        return leg
+    return rotated(able, view)
+
+
+def rotated(pool: Sequence[Scored], view: View) -> Leg:
+    """Equals take turns: the top tier when it is clearly ahead, else a tier drawn by preference."""
+    best, worst = pool[0][0], pool[-1][0]
+    band = best - MIDDLE * (best - worst)
+    tiers: list[list[Leg]] = [[], [], []]
+    for score, _, leg in pool:
+        tiers[0 if score >= best - TIES else 1 if score >= band else 2].append(leg)
+    which = 0
+    if best - worst < CLEAR and view.settings.exploration > 0:
+        point, shares = view.dice.random(), _PREFERENCE.get(view.settings.mode_pack, _PREFERENCE[""])
+        filled = [(tier, share) for tier, share in zip((0, 1, 2), shares, strict=True) if tiers[tier]]
+        point *= sum(share for _, share in filled)
+        which = next((tier for at, (tier, _) in enumerate(filled) if point < sum(share for _, share in filled[:at + 1])),
+                     filled[-1][0])
+    tier = tiers[which]
+    if len(tier) == 1:
+        return tier[0]
+    return tier[view.memory.turn(f"auto:{view.scope}:{which}") % len(tier)]
+
+
+def within_budget(pool: list[Scored], view: View) -> list[Scored]:
+    """A thousand tokens must not cost more than the cap; if they always do, the cheapest serves."""
+    cap = view.settings.budget_cap_usd
+    if not cap:
+        return pool
+    kept = [row for row in pool if price(row[2]) / 1000 <= cap]
+    return kept or [min(pool, key=lambda row: (price(row[2]), row[1]))]
+
+
+def price(leg: Leg) -> float:
+    mix = leg.target.traits.mix
+    return 1.0 if mix is None else mix
+
+
+def cost(pool: Sequence[Scored], view: View) -> Leg:
+    return min(unopened(pool, view), key=lambda row: (price(row[2]), row[1]))[2]
+
+
+def latency(pool: Sequence[Scored], view: View) -> Leg:
+    """p95 and a second for every failure in all requests."""
+    able = unopened(pool, view)
+    p95s, _ = latencies([leg for _, _, leg in able], view)
+    return min(zip(p95s, able, strict=True), key=lambda row: (row[0] + errors(row[1][2], view) * 1000, row[1][1]))[1][2]
+
+
+def sla(pool: Sequence[Scored], view: View) -> Leg:
+    """Closest to the targets for latency, errors and cost; with ``sla_hard`` the least violation decides first."""
+    settings, able = view.settings, unopened(pool, view)
+    p95s, spreads = latencies([leg for _, _, leg in able], view)
+    widest = max(spreads) or 1.0
+    best: tuple[float, float, int] | None = None
+    chosen = able[0][2]
+    for (_, at, leg), ms, spread in zip(able, p95s, spreads, strict=True):
+        wanted = ((settings.sla_p95_ms, ms), (settings.sla_error_rate, errors(leg, view)),
+                  (settings.sla_cost_usd or float("inf"), price(leg)))
+        quick, sound, cheap = (min(1.0, limit / value) if value > 0 else 1.0 for limit, value in wanted)
+        state = {"closed": 1.0, "degraded": 0.8, "half-open": 0.5, "open": 0.0}[view.breaker(leg)]
+        score = .35 * quick + .35 * sound + .15 * state + .10 * cheap + .05 * (1 - spread / widest)
+        over = sum(max(value - limit, 0) / (limit or 1.0) for limit, value in wanted) if settings.sla_hard else 0.0
+        if best is None or (over, -score, at) < best:
+            best, chosen = (over, -score, at), leg
+    return chosen
+
+
+def lkgp(pool: Sequence[Scored], view: View) -> Leg:
+    """The provider that answered last, unless it is in trouble."""
+    good = view.memory.good.get(view.scope)
+    if good is not None:
+        for _, _, leg in pool:
+            if leg.target.provider.id == good[0] and view.breaker(leg) != "open" and view.selectable(leg):
+                view.why[leg.key] = "its provider answered last"
+                return leg
+    return rules(pool, view)
+
+
+ROUTERS: Final[dict[str, Callable[[Sequence[Scored], View], Leg]]] = {
+    "rules": rules, "cost": cost, "eco": cost, "latency": latency, "fast": latency, "sla": sla, "sla-aware": sla, "lkgp": lkgp,
+}
+
+
+# ---------------------------------------------------------------- self-healing
+def healing(pool: Sequence[Scored], view: View) -> set[str]:
+    """Providers that are not chosen first now. A bad score excludes, longer each time; a good one after that readmits."""
+    now, memory, found = view.now, view.memory, set[str]()
+    best: dict[str, tuple[float, Leg]] = {}
+    for score, _, leg in pool:
+        best.setdefault(leg.target.provider.id, (score, leg))
+    for id, (score, leg) in best.items():
+        held = memory.exclusions.get(id)
+        state = view.breaker(leg)
+        if state == "open" or score < POOR:
+            if held is None or (now >= held[0] and state != "half-open"):
+                span = EXCLUDED_S if held is None else min(held[1] * 2, EXCLUDED_MAX_S)
+                held = (now + span, span, 0)
+                memory.exclusions.put(id, held)
+            found.add(id)
+        elif held is not None and state != "half-open" and (now < held[0] or score < WELL):
+            found.add(id)
+    return found
+
+
+def proved(memory_key: str, ok: bool, view: View) -> None:
+    """An excluded provider was asked all the same: three good answers clear it, a bad one doubles its time."""
+    held = view.memory.exclusions.get(memory_key)
+    if held is None:
+        return
+    until, span, good = held
+    if not ok:
+        span = min(span * 2, EXCLUDED_MAX_S)
+        view.memory.exclusions.put(memory_key, (view.now + span, span, 0))
+    elif good + 1 >= PROOFS:
+        view.memory.exclusions.pop(memory_key, None)
+    else:
+        view.memory.exclusions.put(memory_key, (until, span, good + 1))
+
+
+def incident(pool: Sequence[Scored], view: View) -> bool:
+    """More than half of the breakers are open, or the house is degraded: no time for experiments."""
+    health = view.health
+    providers = {leg.target.provider.id: leg for _, _, leg in pool}
+    opened = sum(1 for leg in providers.values() if view.breaker(leg) == "open")
+    usable = {leg.target.provider.id for _, _, leg in pool if view.selectable(leg)} if health.resting else providers.keys()
+    return opened > INCIDENT * len(providers) or health.degraded(len(usable), len(providers), view.now)
+
+
+def unopened(pool: Sequence[Scored], view: View) -> list[Scored]:
+    return [row for row in pool if view.breaker(row[2]) != "open" and view.selectable(row[2])] or list(pool)
+
+
+def errors(leg: Leg, view: View) -> float:
+    success = view.health.stats.of(leg, view.now).success
+    return ERROR_RATE if success is None else 1 - success
