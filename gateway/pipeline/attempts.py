@@ -15,6 +15,7 @@ from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.hop import Hop
+from gateway.pipeline.mend import mended
 from gateway.pipeline.prepare import Plan
 from gateway.policy.limits import Reservation
 from gateway.routing import exhaust
@@ -57,6 +58,9 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
             await way.go(x)
         except GatewayError as error:
             finish(x, error, reservation)
+            if not client.committed and (lighter := mended(plan.request, error)) is not None:
+                plan = msgspec.structs.replace(plan, request=lighter)
+                continue
             if client.committed or error.kind == "client_gone" or not OUTCOMES[error.kind].moves_on:
                 raise blamed(call, error) from None
             walk.failed(candidate, error)
