@@ -9,6 +9,7 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.redact import Scrubber
 from gateway.upstream.transport import Reply
+from gateway.wire import names
 from gateway.wire.jsonl import LINES_TYPE
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _BLANK = b" \t\r\n"
 class Source:
     """One reply, read as events."""
 
-    __slots__ = ("reply", "x", "wire", "decoder", "_first", "_scrubber")
+    __slots__ = ("reply", "x", "wire", "decoder", "_first", "_names", "_scrubber")
 
     def __init__(self, reply: Reply, x: "Exchange") -> None:
         self.reply = reply
@@ -30,6 +31,7 @@ class Source:
         self.wire = x.lane.wire
         self.decoder = self.wire.decoder(x.same, x.sink.model, x.ground.snapshot.stream.max_frame_bytes)
         self._first = True
+        self._names = {} if x.same else names.back(self.wire.name, x.plan.request)      # of tools, as this wire spells them
         self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
 
     async def chunk(self) -> bytes:
@@ -55,6 +57,14 @@ class Source:
 
     def events(self, data: bytes) -> list[ev.Event]:
         """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""
+        found = self._read(data)
+        if self._names:
+            for event in found:
+                if type(event) is ev.ToolDelta:
+                    event.name = self._names.get(event.name, event.name)
+        return found
+
+    def _read(self, data: bytes) -> list[ev.Event]:
         whole = self.x.whole
         if whole is None:
             return self.decoder.feed(data) if data else self.decoder.close()

@@ -15,6 +15,7 @@ from gateway.wire.anthropic.encoder import PING, Encoder
 from gateway.wire.anthropic.reply import build_count as build_count
 from gateway.wire.anthropic.stream import Decoder
 from gateway.wire.base import Outbound, Shown
+from gateway.wire.names import respelled
 
 
 class Anthropic:
@@ -35,7 +36,7 @@ class Anthropic:
         if request.wire == schema.NAME:
             return same.rebuild(request, to)
         assert request.conversation is not None, "a request of another format comes opened"
-        body = build.build(request.conversation, to)
+        body = build.build(respelled(request.conversation, schema.NAME), to)
         return schema.dump({to.rename_params.get(name, name): value for name, value in body.items()
                             if name not in to.drop_params})
 

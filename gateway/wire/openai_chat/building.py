@@ -5,6 +5,7 @@ from gateway.core import request as rq
 from gateway.core.errors import GatewayError
 from gateway.wire.base import Outbound
 from gateway.wire.lenient import dump
+from gateway.wire.names import respelled
 from gateway.wire.openai_chat.conversation import AUDIO, WIRE
 from gateway.wire.openai_chat.schema import Json
 
@@ -18,7 +19,7 @@ def other_format(request: rq.Request, to: Outbound) -> bytes:
     """The body for a chat upstream of a request in any other format."""
     if request.conversation is None:
         raise GatewayError("internal", "The request was not opened before it was built.")
-    doc = body_of(request.conversation, to)
+    doc = body_of(respelled(request.conversation, WIRE), to)
     for old, new in to.rename_params.items():
         if old in doc:
             doc.setdefault(new, doc.pop(old))
@@ -83,20 +84,20 @@ def _tools(talk: rq.Conversation, doc: Json) -> None:
     choice = talk.tool_choice
     if choice is None:
         return
-    if choice.mode == "named":
+    if choice.mode == "named" and any(tool.name == choice.name and tool.kind != "server" for tool in talk.tools):
         custom = any(tool.name == choice.name and tool.kind == "custom" for tool in talk.tools)
         kind = "custom" if custom else "function"
         doc["tool_choice"] = {"type": kind, kind: {"name": choice.name}}
     else:
-        doc["tool_choice"] = choice.mode
+        doc["tool_choice"] = "auto" if choice.mode == "named" else choice.mode
     if choice.parallel is not None:
         doc["parallel_tool_calls"] = choice.parallel
 
 
 def _tool(tool: rq.Tool) -> Json | None:
-    """A tool's declaration. What a provider runs itself is not known here, unless it came in this format."""
+    """A tool's declaration; None for what another format's provider runs itself."""
     if tool.kind == "server":
-        return tool.payload if tool.payload is not None and tool.extra.get("wire", WIRE) == WIRE else None
+        return None
     if tool.kind == "custom":
         if tool.payload is not None and isinstance(tool.payload.get("custom"), dict):
             return tool.payload
