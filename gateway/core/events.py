@@ -20,11 +20,15 @@ class Event(msgspec.Struct, gc=False):
 
 
 class Meta(Event):
-    """The turn opened (role chunk, ``message_start``, ``response.created``): never payload, kept in the preamble."""
+    """The turn opened (role chunk, ``message_start``, ``response.created``): never payload, kept in the preamble.
+
+    ``passes``: of a whole answer, its body may go to a client of the same format with the model's name changed at most.
+    """
     id: str = ""
     model: str = ""
     created: int = 0
     raw: bytes | None = None
+    passes: bool = False
 
 
 class Text(Event):

@@ -1,8 +1,7 @@
 """How does an answer reach the client? The only place that writes to its connection.
 
 ``Client`` is the caller's side of one request: its headers and body on the way in, one response on the way out. Nothing is
-written before ``start``, which is the commit point on the wire: status line, headers and everything held leave in one write
-(aiohttp buffers the head until the first payload).
+written before ``start``, which is the commit point on the wire: status line, headers and everything held leave in one write.
 """
 import asyncio
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
+from gateway.pipeline.direct import Direct, possible
 from gateway.upstream.encoding import open_body
 from gateway.wire.base import Shown, Wire
 
@@ -83,9 +83,13 @@ class Client:
         headers = self._headers()
         headers["Content-Type"] = self.content_type
         headers.update(EVENT_STREAM)
-        self.response = response = web.StreamResponse(status=200, headers=headers)
         self.call.status = 200
-        await response.prepare(self.http)
+        if possible(self.http):
+            self.response = direct = Direct(self.http, 200, headers, self.call.wall)
+            direct.begin()
+        else:
+            self.response = response = web.StreamResponse(status=200, headers=headers)
+            await response.prepare(self.http)
 
     async def write(self, data: bytes, now: float) -> None:
         """Send frames; waits while the client reads slower than we write. Raises client_gone."""
@@ -140,10 +144,14 @@ class Client:
             headers.update(more)
         self.call.status = status
         self.written += len(body)
-        self.response = response = web.Response(status=status, body=body, headers=headers)
         try:
-            await response.prepare(self.http)
-            await response.write_eof()
+            if possible(self.http):
+                self.response = direct = Direct(self.http, status, headers, self.call.wall)
+                await direct.whole(body)
+            else:
+                self.response = response = web.Response(status=status, body=body, headers=headers)
+                await response.prepare(self.http)
+                await response.write_eof()
         except ConnectionError:
             raise GatewayError("client_gone", "The client closed the connection.") from None
 

@@ -15,6 +15,7 @@ from gateway.pipeline.hop import Hop
 from gateway.routing.trail import route_headers
 from gateway.wire.base import Encoder, Shown
 from gateway.wire.lenient import dump
+from gateway.wire.splice import set_model
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
@@ -124,12 +125,21 @@ class WholeSink:
         self.events += out
         if x.turn.fault is not None and (not self.events or type(self.events[-1]) is ev.Fault):
             raise x.turn.fault
-        form = shown(x, self.model)
-        form.touched = x.turn.touched
-        body = x.client.wire.build_reply(fold(self.events), form, x.whole if x.same else None)
+        body = self._passing()
+        if body is None:
+            form = shown(x, self.model)
+            form.touched = x.turn.touched
+            body = x.client.wire.build_reply(fold(self.events), form, x.whole if x.same else None)
         commit(x, x.ground.clock.now())
         conclude(x, self.events)
         await told(x, x.client.answer(body), body)
+
+    def _passing(self) -> bytes | None:
+        """The upstream's body with the client's name of the model, where nothing else has to change."""
+        x, opening = self.x, self.events[0]
+        if not x.same or x.whole is None or x.turn.touched or type(opening) is not ev.Meta or not opening.passes:
+            return None
+        return x.whole if self.model in ("", opening.model) else set_model(x.whole, opening.model, self.model)
 
     def later(self, out: list[ev.Event]) -> None:
         raise AssertionError("a whole answer commits at its end only")

@@ -10,6 +10,7 @@ from gateway.core.errors import GatewayError
 from gateway.core.redact import Scrubber
 from gateway.upstream.transport import Reply
 from gateway.wire import names
+from gateway.wire.base import Decoder
 from gateway.wire.jsonl import LINES_TYPE
 
 if TYPE_CHECKING:
@@ -23,25 +24,29 @@ _BLANK = b" \t\r\n"
 class Source:
     """One reply, read as events."""
 
-    __slots__ = ("reply", "x", "wire", "decoder", "_first", "_names", "_scrubber")
+    __slots__ = ("reply", "x", "wire", "_decoder", "_first", "_names", "_scrubber")
 
     def __init__(self, reply: Reply, x: "Exchange") -> None:
         self.reply = reply
         self.x = x
         self.wire = x.lane.wire
-        self.decoder = self.wire.decoder(x.same, x.sink.model, x.ground.snapshot.stream.max_frame_bytes)
+        self._decoder: Decoder | None = None
         self._first = True
         self._names = {} if x.same else names.back(self.wire.name, x.plan.request)      # of tools, as this wire spells them
         self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
 
     async def chunk(self) -> bytes:
         """The next read; b"" at the end. Never holds the account's key."""
-        data = await self.reply.chunk()
-        if self._first:
+        if not self._first:
+            data = await self.reply.chunk()
+        else:
             self._first = False
             kind = self.reply.headers.get("Content-Type", "")
+            expected = not self.x.plan.request.stream and kind.startswith("application/json")
+            data = await self.reply.read(BODY_LIMIT) if expected else await self.reply.chunk()
             if not streams(data, kind) and not (self.wire.content_type == LINES_TYPE and kind.startswith(LINES_TYPE)):
-                data += await self.reply.read(BODY_LIMIT)
+                if not expected:
+                    data += await self.reply.read(BODY_LIMIT)
                 self.x.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
                 return b""
         if self._scrubber is None:
@@ -53,7 +58,7 @@ class Source:
 
     def run(self, data: bytes) -> int:
         """Frames that may leave unread (``Decoder.run``)."""
-        return self.decoder.run(data)
+        return self._decoder.run(data) if self._decoder is not None else 0
 
     def events(self, data: bytes) -> list[ev.Event]:
         """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""
@@ -67,7 +72,11 @@ class Source:
     def _read(self, data: bytes) -> list[ev.Event]:
         whole = self.x.whole
         if whole is None:
-            return self.decoder.feed(data) if data else self.decoder.close()
+            decoder = self._decoder
+            if decoder is None:
+                limit = self.x.ground.snapshot.stream.max_frame_bytes
+                decoder = self._decoder = self.wire.decoder(self.x.same, self.x.sink.model, limit)
+            return decoder.feed(data) if data else decoder.close()
         if not whole.strip():
             raise GatewayError("bad_reply", "The provider answered 200 with an empty body.")
         return self.wire.parse_reply(whole, self.x.same)

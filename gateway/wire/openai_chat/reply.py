@@ -1,5 +1,5 @@
 """How is a whole chat answer read and written? A body of the same format is kept in everything that did not have to change."""
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -9,19 +9,24 @@ from gateway.core.clock import SystemClock
 from gateway.core.errors import GatewayError
 from gateway.wire import splice
 from gateway.wire.base import Shown
-from gateway.wire.lenient import dump, load, whole_text
+from gateway.wire.lenient import dump, is_utf8, load, whole_text
 from gateway.wire.openai_chat.encode import call_json, chat_id, finish_for, legacy_calls
 from gateway.wire.openai_chat.faults import ended_in_failure, fault_of
 from gateway.wire.openai_chat.frames import COUNTS, REASONING, WIRE, calls_of, pieces_of
 from gateway.wire.openai_chat.schema import Json, finish_word, read_usage, says_failed, write_usage
 
 _SAID: Final = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING})
+_Nothing = Annotated[list[Any], msgspec.Meta(max_length=0)] | None
+_PLAIN_WORDS: Final = frozenset({"stop", "length", "content_filter"})
 _WORDS: Final = ("stop", "length", "tool_calls", "content_filter", "function_call")
 
 
 # ---------------------------------------------------------------- reading
 def parse_reply(raw: bytes, same: bool) -> list[ev.Event]:
     """The events of a whole answer."""
+    plain = _plain(raw, same)
+    if plain is not None:
+        return plain
     try:
         doc, _ = load(raw)
     except ValueError:
@@ -50,6 +55,54 @@ def parse_reply(raw: bytes, same: bool) -> list[ev.Event]:
         out.append(read_usage(usage))
     out.append(ev.End())
     return out
+
+
+class _Said(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A message that says a text and nothing else."""
+    role: str
+    content: str
+    refusal: None = None
+    annotations: _Nothing = None
+    tool_calls: _Nothing = None
+    function_call: None = None
+    audio: None = None
+    reasoning: None = None
+    reasoning_content: None = None
+
+
+class _Answer(msgspec.Struct, gc=False):
+    index: int
+    message: _Said
+    finish_reason: str
+
+
+class _Whole(msgspec.Struct, gc=False):
+    choices: Annotated[list[_Answer], msgspec.Meta(min_length=1, max_length=1)]
+    usage: Json
+    id: str = ""
+    object: str = ""
+    created: int = -1
+    model: str = ""
+    error: None = None
+
+
+_decode_whole = msgspec.json.Decoder(_Whole).decode
+
+
+def _plain(raw: bytes, same: bool) -> list[ev.Event] | None:
+    """What nearly all answers are: one text, a reason, the counts. Anything else is read as a dict."""
+    try:
+        body = _decode_whole(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    answer = body.choices[0]
+    text, reason = answer.message.content, answer.finish_reason
+    if not text or answer.index or reason not in _PLAIN_WORDS or not body.usage or not is_utf8(raw):
+        return None
+    passes = bool(same and body.id and body.created >= 0 and body.model and body.object == "chat.completion"
+                  and answer.message.role == "assistant")
+    return [ev.Meta(body.id, body.model, max(body.created, 0), None, passes), ev.Text(text), ev.Finish(reason),
+            read_usage(body.usage), ev.End()]
 
 
 def _meta(doc: Json) -> ev.Meta:

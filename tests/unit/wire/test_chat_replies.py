@@ -31,7 +31,7 @@ def written(events: list[ev.Event], raw: Any = None, **how: Any) -> dict[str, An
 # ---------------------------------------------------------------- reading
 def test_a_whole_answer_is_a_turn():
     meta, said, finish, used, end = read(answer())
-    assert meta == ev.Meta("chatcmpl-up", "m", 5)
+    assert meta == ev.Meta("chatcmpl-up", "m", 5, passes=True)
     assert (said, finish, end) == (ev.Text("hi"), ev.Finish("stop"), ev.End())
     assert (used.input, used.output, used.total) == (1, 2, 3)
 
