@@ -88,7 +88,12 @@ def references(request: Request) -> Iterator[str]:
 
 def items_of(kept: Kept) -> list[Json]:
     """What this response added to the dialogue."""
-    return _items.decode(kept.input) + _body.decode(kept.body).output
+    return input_of(kept) + _body.decode(kept.body).output
+
+
+def input_of(kept: Kept) -> list[Json]:
+    """What its own request said."""
+    return _items.decode(kept.input)
 
 
 def kept_of(id_: str, request: Request, body: bytes, *, owner: str, created: float, target: str) -> Kept:

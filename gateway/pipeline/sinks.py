@@ -159,7 +159,7 @@ def shown_model(x: "Exchange") -> str:
 def shown(x: "Exchange", model: str) -> Shown:
     call, settings = x.call, x.ground.snapshot.stream
     return Shown(model=model or x.turn.upstream_model or x.lane.to_whole.model, request=x.plan.request, same=x.same,
-                 id=call.response_id or call.id,
+                 id=call.id, kept_as=call.response_id,
                  created=int(call.wall), include_usage=x.plan.request.include_usage or settings.usage == "always",
                  done_after_error=settings.done_after_error, operation=call.operation, elapsed=x.elapsed)
 

@@ -16,10 +16,12 @@ async def livez(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamResp
 
 
 async def readyz(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamResponse:
-    """503 when draining or when nothing is configured; a rate-limited upstream does not make the node unready."""
+    """503 when draining, when nothing is configured or when the store cannot be written; a rate-limited upstream does not make the
+    node unready."""
     ground = desk.ground
     ready = len(ground.catalog.providers)
-    reason = "draining" if ground.inflight.draining else None if ready else "no_upstreams_configured"
+    reason = "draining" if ground.inflight.draining else "no_upstreams_configured" if not ready else \
+        None if ground.store.reachable else "store_unreachable"
     if reason is None:
         return await _say(http, door, desk, {"status": "ok", "ready_upstreams": ready}, 200)
     return await _say(http, door, desk, {"status": "unavailable", "reason": reason}, 503)

@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import count, gemini, generate, health, models, ollama, oneshot
+from gateway.surfaces import count, gemini, generate, health, models, ollama, oneshot, responses_state
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -33,6 +33,11 @@ ROUTES: tuple[Door, ...] = (
     Door("chat", "POST", "/v1/chat/completions", generate.generate),
     Door("completions", "POST", "/v1/completions", generate.generate, operation="completions"),
     Door("responses", "POST", "/v1/responses", generate.generate, wire="openai-responses"),
+    Door("responses_socket", "GET", "/v1/responses", responses_state.socket, wire="openai-responses"),
+    Door("response_tokens", "POST", "/v1/responses/input_tokens", responses_state.input_tokens, wire="openai-responses"),
+    Door("response", "GET", "/v1/responses/", responses_state.get, wire="openai-responses", tail=True),
+    Door("response_deleted", "DELETE", "/v1/responses/", responses_state.delete, wire="openai-responses", tail=True),
+    Door("response_cancelled", "POST", "/v1/responses/", responses_state.cancel, wire="openai-responses", tail=True),
     Door("messages", "POST", "/v1/messages", generate.generate, wire="anthropic"),
     Door("count_tokens", "POST", "/v1/messages/count_tokens", count.messages, wire="anthropic", operation="count_tokens"),
     Door("embeddings", "POST", "/v1/embeddings", oneshot.embeddings, operation="embeddings"),

@@ -32,6 +32,7 @@ class Shown(msgspec.Struct, kw_only=True):
     request: Request
     same: bool                                   # both sides speak this wire
     id: str = ""                                 # ids to use where the upstream gave none
+    kept_as: str = ""                            # under which the answer is kept here, whatever its upstream calls it
     created: int = 0                             # epoch seconds
     include_usage: bool = True
     done_after_error: bool = True

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gateway.core import events as ev
 from gateway.wire.base import Shown
-from gateway.wire.lenient import load
+from gateway.wire.lenient import dump, load
 from gateway.wire.openai_responses import calls
 from gateway.wire.openai_responses.faults import failure
 from gateway.wire.openai_responses.paper import HELD, Paper
@@ -23,7 +23,7 @@ from gateway.wire.openai_responses.parts import (
     number_in,
     quoted,
 )
-from gateway.wire.openai_responses.response import counted, ended, response_id, skeleton, status_of
+from gateway.wire.openai_responses.response import counted, ended, kept_here, response_id, skeleton, status_of
 from gateway.wire.openai_responses.schema import WIRE, Asked, Json, write_usage
 from gateway.wire.sse import END
 
@@ -83,14 +83,21 @@ class Encoder:
         if paper.id:
             return
         own = meta if meta is not None and self._same and meta.id else None
-        paper.id = own.id if own else response_id(self._shown)
+        paper.id = own.id if own and not self._shown.kept_as else response_id(self._shown)
         if own is not None and own.raw is not None:
-            self._opened = own.raw
-            paper.copy("response.created", {"sequence_number": number_in(own.raw)}, own.raw)
+            self._opened = raw = self._ours(own.raw)
+            paper.copy("response.created", {"sequence_number": number_in(raw)}, raw)
             return
         self._base = skeleton(self._shown, paper.id, own.created if own else 0)
         paper.write("response.created", response=self._base)
         paper.write("response.in_progress", response=self._base)
+
+    def _ours(self, raw: bytes) -> bytes:
+        """An upstream's frame about a response that is kept here under a name of ours."""
+        if not self._shown.kept_as:
+            return raw
+        doc: Json = load(raw)[0]
+        return dump(doc) if kept_here(doc["response"], self._shown) else raw
 
     def _begun(self) -> Json:
         """The response as it began."""
@@ -172,7 +179,7 @@ class Encoder:
         if kind == "response.output_item.added":
             return self._added(doc, raw)
         if index is None:
-            return self._paper.copy(kind, doc, raw)
+            return self._paper.copy(kind, doc, self._ours(raw) if raw is not None and "response" in doc else raw)
         item = self._theirs.get(index)
         if item is None or item.done:
             return
@@ -305,9 +312,9 @@ class Encoder:
         """The upstream's own last frame, with what it says wrongly put right."""
         doc: Json = load(raw)[0]
         self.final = response = doc["response"]
-        whole = alike(response.get("output"), output)
-        if not whole:
-            response["output"] = output
+        whole = not kept_here(response, self._shown)
+        if not alike(response.get("output"), output):
+            response["output"], whole = output, False
         if response.get("id") != self._paper.id:
             response["id"], whole = self._paper.id, False
         if response.get("status") != status:

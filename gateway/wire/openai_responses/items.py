@@ -134,7 +134,8 @@ def with_history(request: Request, items: list[Json], known: Mapping[str, Json] 
     ``items`` are the stored items of the responses before, oldest first; ``known`` resolves ``item_reference``.
     """
     asked: Asked = request.body
-    own = [(known or {}).get(str(item.get("id")), item) if item.get("type") == "item_reference" else item
+    known = known or {}
+    own = [portable(known[str(item.get("id"))]) if item.get("type") == "item_reference" and str(item.get("id")) in known else item
            for item in _given(asked.doc)]
     given = [portable(item) for item in items] + own
     doc = {key: value for key, value in asked.doc.items() if key != "previous_response_id"} | {"input": given}
@@ -143,8 +144,8 @@ def with_history(request: Request, items: list[Json], known: Mapping[str, Json] 
     top["input"] = dump(given)
     made = of(doc, splice.join(top))
     made.body.previous_response_id = asked.previous_response_id
-    made.body.replayed = bool(items)
-    made.clean = made.clean and not items
+    made.body.replayed = bool(items or known)
+    made.clean = made.clean and not made.body.replayed
     return made
 
 
@@ -160,6 +161,7 @@ def without_reasoning(request: Request) -> Request | None:
     top["input"] = dump(kept)
     made = of({**asked.doc, "input": kept}, splice.join(top))
     made.body.previous_response_id, made.body.replayed = asked.previous_response_id, asked.replayed
+    made.body.makers = asked.makers
     made.clean = made.clean and request.clean
     return made
 
@@ -171,9 +173,11 @@ def portable(item: Json) -> Json:
     return {key: value for key, value in item.items() if key not in ("id", "status")}
 
 
-def unowned(item: Json) -> bool:
-    """Is this thinking that nobody can read: no encrypted text, and an id that only its maker may still know?"""
-    return item.get("type") == "reasoning" and not item.get("encrypted_content")
+def readable(item: Json, makers: Mapping[str, str], provider: str) -> bool:
+    """Thinking without its encrypted text nobody can read, and what is encrypted only its maker."""
+    if item.get("type") != "reasoning":
+        return True
+    return bool(item.get("encrypted_content")) and makers.get(str(item.get("id")), provider) == provider
 
 
 def _given(doc: Json) -> list[Json]:

@@ -7,10 +7,11 @@ from gateway.core.request import Request
 from gateway.wire import splice
 from gateway.wire.base import Outbound
 from gateway.wire.lenient import dump
-from gateway.wire.openai_responses.items import mended, paired, unowned
+from gateway.wire.openai_responses.items import mended, paired, readable
 from gateway.wire.openai_responses.schema import Asked, Json
 
 _encode = msgspec.json.encode
+_UNSTORED: Final = b',"store":false'
 _CHAT_TOOL: Final = ("name", "description", "parameters", "strict")
 
 
@@ -18,18 +19,24 @@ def same_format(request: Request, to: Outbound) -> bytes:
     """The body: spliced where only the model's name changes."""
     asked: Asked = request.body
     doc = asked.doc
-    changes: Json = {} if request.clean else _mended(asked)
+    changes: Json = {} if request.clean else _mended(asked, to.provider)
+    # What is stored is stored by us: the dialogue comes whole each time.
+    unstored = doc.get("store") is not False and "store" not in to.drop_params
+    if unstored and "store" in doc:
+        changes["store"] = False
     if to.stream != request.stream or "stream" in doc and doc["stream"] is None:
         changes["stream"] = to.stream
     gone = [name for name in to.drop_params if name in doc]
     renamed = {old: new for old, new in to.rename_params.items() if old in doc}
     if not changes and not gone and not renamed:
-        if request.model == to.model:
+        if request.model == to.model and not unstored:
             return request.raw
-        if (raw := splice.set_model(request.raw, request.model, to.model)) is not None:
+        if (raw := splice.set_model(request.raw, request.model, to.model, _UNSTORED if unstored else b"")) is not None:
             return raw
     top: dict[str, bytes | msgspec.Raw] = dict(splice.fields(request.raw))
     top["model"] = _encode(to.model)
+    if unstored:
+        top["store"] = b"false"
     for name, value in changes.items():
         if value is None:
             top.pop(name, None)
@@ -40,13 +47,13 @@ def same_format(request: Request, to: Outbound) -> bytes:
     return splice.join({renamed.get(name, name): value for name, value in top.items()})
 
 
-def _mended(asked: Asked) -> Json:
+def _mended(asked: Asked, provider: str) -> Json:
     """The fields that an upstream would refuse as they are; None for one that must go."""
     doc = asked.doc
     out: Json = {}
     given = doc.get("input")
     if isinstance(given, list):
-        items = [item for item in given if not unowned(item)] if asked.replayed else given
+        items = [item for item in given if readable(item, asked.makers, provider)] if asked.replayed else given
         known_elsewhere = any(item.get("type") == "item_reference" for item in items) or doc.get("previous_response_id") \
             or doc.get("conversation")
         items = mended(items)

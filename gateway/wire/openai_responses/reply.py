@@ -16,7 +16,7 @@ from gateway.wire.openai_chat.faults import fault_of
 from gateway.wire.openai_responses.encode import Encoder
 from gateway.wire.openai_responses.faults import fault_in
 from gateway.wire.openai_responses.parts import alike
-from gateway.wire.openai_responses.response import counted
+from gateway.wire.openai_responses.response import counted, kept_here
 from gateway.wire.openai_responses.schema import Json
 from gateway.wire.openai_responses.stream import Decoder
 
@@ -103,7 +103,16 @@ def _untouched(raw: bytes, shown: Shown) -> bytes | None:
         return None
     if not counted(body.usage) or not all(item.id for item in body.output):
         return None
-    return raw if body.model == shown.model else splice.set_model(raw, body.model, shown.model)
+    named = raw if body.model == shown.model else splice.set_model(raw, body.model, shown.model)
+    return _ours(named, shown) if named is not None and shown.kept_as else named
+
+
+def _ours(raw: bytes, shown: Shown) -> bytes:
+    """The answer under the name that it is kept here under; what it says stays in its own bytes."""
+    top: dict[str, bytes | msgspec.Raw] = dict(splice.fields(raw))
+    mine: Json = {}
+    kept_here(mine, shown)
+    return splice.join({**top, **{name: dump(value) for name, value in mine.items()}})
 
 
 def _merged(doc: Json, built: Json, shown: Shown) -> Json:
@@ -113,6 +122,7 @@ def _merged(doc: Json, built: Json, shown: Shown) -> Json:
         if out.get(name) in (None, ""):
             out[name] = built[name]
     out["model"] = shown.model
+    kept_here(out, shown)
     for name in ("status", "incomplete_details"):
         out[name] = built[name]
     if not alike(out.get("output"), built["output"]):

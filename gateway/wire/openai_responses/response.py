@@ -17,7 +17,19 @@ _REASONS: Final = {"length": "max_output_tokens", "content_filter": "content_fil
 
 
 def response_id(shown: Shown) -> str:
-    return shown.id if shown.id.startswith("resp_") else "resp_" + token(32)
+    return shown.kept_as or (shown.id if shown.id.startswith("resp_") else "resp_" + token(32))
+
+
+def kept_here(response: Json, shown: Shown) -> bool:
+    """Name a response that is stored as it will be found here, whatever its upstream calls it. Has that changed it?"""
+    if not shown.kept_as:
+        return False
+    asked = shown.request.body
+    mine = {"id": shown.kept_as, "store": True,
+            "previous_response_id": (asked.previous_response_id or None) if isinstance(asked, Asked) else None}
+    changed = any(response.get(name, "") != value for name, value in mine.items())
+    response.update(mine)
+    return changed
 
 
 def skeleton(shown: Shown, id_: str, created: int) -> Json:

@@ -68,6 +68,7 @@ class Asked(msgspec.Struct, kw_only=True):
     origins: dict[str, Origin] = {}
     tools: list[Tool] = []
     replayed: bool = False                       # earlier turns were put before the input, by us
+    makers: dict[str, str] = {}                  # of their reasoning items, by id: the provider that can read them
 
 
 # ---------------------------------------------------------------- token counts

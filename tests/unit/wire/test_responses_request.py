@@ -73,15 +73,23 @@ def test_unknown_things_and_nulls_are_nobodys_business():
             "text": None, "metadata": None, "client_metadata": {"a": 1}, "include": ["x"], "truncation": "auto"}
     request = RESPONSES.parse_request(dump(body))
     assert request.clean
-    assert RESPONSES.build_request(request, to(model="up")) == dump(body | {"model": "up"})
+    assert RESPONSES.build_request(request, to(model="up")) == dump(body | {"model": "up", "store": False})
 
 
 # ---------------------------------------------------------------- same format
-def test_only_the_model_changes():
-    raw = b'{ "model" : "m", "input" : "h\\u00e9", "x": 1.0, "stream":true }'
+def test_only_the_model_changes_and_nothing_is_stored_there():
+    raw = b'{ "model" : "m", "input" : "h\\u00e9", "x": 1.0, "store":false, "stream":true }'
     assert RESPONSES.build_request(RESPONSES.parse_request(raw), to(stream=True)) == raw.replace(b'"m"', b'"up"')
     dropped = json.loads(RESPONSES.build_request(RESPONSES.parse_request(raw), to(drop_params=frozenset({"x"}))))
-    assert dropped == {"model": "up", "input": "hé", "stream": False}
+    assert dropped == {"model": "up", "input": "hé", "stream": False, "store": False}
+    bare = raw.replace(b' "store":false,', b"")
+    assert RESPONSES.build_request(RESPONSES.parse_request(bare), to(stream=True)) == \
+        bare.replace(b'"m"', b'"up"').replace(b" }", b' ,"store":false}')
+    asked = RESPONSES.parse_request(raw.replace(b"false", b"true"))
+    assert json.loads(RESPONSES.build_request(asked, to(stream=True)))["store"] is False
+    assert asked.body.store
+    refuses = to(stream=True, drop_params=frozenset({"store"}))
+    assert RESPONSES.build_request(RESPONSES.parse_request(bare), refuses) == bare.replace(b'"m"', b'"up"')
 
 
 def test_habits_of_chat_clients_are_mended():
@@ -210,6 +218,15 @@ def test_thinking_that_can_be_read_stays_in_the_history_and_references_are_resol
     merged = with_history(request, [secret], {"msg_9": message("42", "msg_9")})
     body = json.loads(RESPONSES.build_request(merged, to()))
     assert body["input"][0] == secret and body["input"][1]["content"][0]["text"] == "42"
+
+
+def test_only_its_maker_gets_encrypted_thinking_of_the_history():
+    secret = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+    merged = with_history(asked(input="and?"), [message("a", role="user"), secret, message("42")])
+    merged.body.makers = {"rs_1": "lab"}
+    for provider, kinds in (("lab", ["message", "reasoning", "message", "message"]), ("other", ["message"] * 3)):
+        body = json.loads(RESPONSES.build_request(merged, to(provider=provider)))
+        assert [item["type"] for item in body["input"]] == kinds
 
 
 def test_input_is_stored_as_items_with_ids():
