@@ -11,12 +11,14 @@ from gateway.core.redact import Scrubber
 from gateway.upstream.transport import Reply
 from gateway.wire import names
 from gateway.wire.base import Decoder
+from gateway.wire.bedrock_converse.eventstream import TYPE as AWS_TYPE
 from gateway.wire.jsonl import LINES_TYPE
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
 
 BODY_LIMIT = 64 << 20
+OTHER_STREAMS = frozenset({LINES_TYPE, AWS_TYPE})    # formats of streams that only their content type tells from an answer
 BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 
@@ -44,7 +46,8 @@ class Source:
             kind = self.reply.headers.get("Content-Type", "")
             expected = not self.x.plan.request.stream and kind.startswith("application/json")
             data = await self.reply.read(BODY_LIMIT) if expected else await self.reply.chunk()
-            if not streams(data, kind) and not (self.wire.content_type == LINES_TYPE and kind.startswith(LINES_TYPE)):
+            own = self.wire.content_type
+            if not streams(data, kind) and not (own in OTHER_STREAMS and kind.startswith(own)):
                 if not expected:
                     data += await self.reply.read(BODY_LIMIT)
                 self.x.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data

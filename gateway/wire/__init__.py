@@ -3,6 +3,8 @@ from typing import Final
 
 from gateway.wire.anthropic import ANTHROPIC
 from gateway.wire.base import Wire
+from gateway.wire.bedrock_converse import BEDROCK_CONVERSE
+from gateway.wire.cohere import COHERE
 from gateway.wire.gemini import GEMINI
 from gateway.wire.ollama import OLLAMA
 from gateway.wire.openai_chat import OPENAI_CHAT
@@ -14,4 +16,6 @@ WIRES: Final[dict[str, Wire]] = {
     "gemini": GEMINI,
     "anthropic": ANTHROPIC,
     "ollama": OLLAMA,
+    "bedrock-converse": BEDROCK_CONVERSE,
+    "cohere": COHERE,
 }

@@ -2,7 +2,8 @@
 
 Each declared name gets a spelling of its own; the same function gives the way back, so nothing has to be kept. Rows:
 https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use (128) ·
-https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools (64)
+https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools (64) ·
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html (64)
 """
 import re
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from gateway.core.request import Call, Conversation, Message, Part, Request, Result
 
 # wire -> how long a name may be; its signs are letters, digits, _ and -
-LONGEST: Final = {"anthropic": 128, "openai-chat": 64}
+LONGEST: Final = {"anthropic": 128, "openai-chat": 64, "bedrock-converse": 64}
 _BAD: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _FINE: Final = re.compile(r"[a-zA-Z0-9_-]+")
 
