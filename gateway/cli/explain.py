@@ -1,13 +1,14 @@
 """``gateway explain``: who would serve this model, in which order, and why?"""
 import time
 from pathlib import Path
+from random import Random
 
 import click
 
 from gateway.cli.source import config_option, json_option, refuse, snapshot_or_exit
+from gateway.config.catalog import catalog
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.routing.catalog import Catalog
 from gateway.routing.explain import Place, as_data, explain
 from gateway.routing.health import Health
 
@@ -36,8 +37,8 @@ def command(model: str, config: Path | None, as_json: bool, tools: bool, image: 
     request = Request(wire="openai-chat", raw=b"", body=None, model=model, stream=True, n=choices, images=int(image),
                       tools={"a_tool": None} if tools else {})
     try:
-        places = explain(model, Catalog(snapshot.providers, snapshot.routing.strategy),
-                         Health(snapshot.routing.transient_cooldown_s), request, tokens, time.monotonic())
+        places = explain(model, catalog(snapshot), Health(snapshot.routing.transient_cooldown_s, dice=Random()), request, tokens,
+                         time.monotonic())
     except GatewayError as error:
         refuse([(model, error.message)])
     if as_json:

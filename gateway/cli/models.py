@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from gateway.cli.source import config_option, json_option, snapshot_or_exit
-from gateway.routing.catalog import Catalog, Listed, Target
+from gateway.config.catalog import catalog
+from gateway.routing.catalog import Listed, Target
 
 ANSWER_S = 10.0
 
@@ -26,7 +27,7 @@ def command(config: Path | None, as_json: bool, url: str | None, key: str | None
     """List every name a request may use, with who serves it."""
     from gateway.cli import show
 
-    rows = ask(url, key) if url else [facts(entry) for entry in Catalog(snapshot_or_exit(config).providers).listed]
+    rows = ask(url, key) if url else [facts(entry) for entry in catalog(snapshot_or_exit(config)).listed]
     if as_json:
         show.as_json(rows)
         return

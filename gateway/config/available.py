@@ -20,6 +20,10 @@ def one_of(*values: Any) -> Unless:
     return lambda value: _plain(value) in values
 
 
+def none_of(*values: Any) -> Unless:
+    return lambda value: _plain(value) not in values
+
+
 def empty(value: Any) -> bool:
     return not _plain(value)
 
@@ -38,13 +42,12 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "providers[].wire": (one_of(None, *WIRES), " or ".join(f'"{name}"' for name in WIRES)),
     "providers[].auth": (one_of(None, "bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"),
                          "bearer, x-api-key, x-goog-api-key, api-key, query or none"),
-    "providers[].vars": (empty, "nothing"),
     "providers[].credentials": (empty, "nothing"),
     "providers[].oauth": (empty, "nothing"),
     "providers[].models[].kind": (one_of(None, "chat", "embedding"), '"chat" or "embedding"'),
-    "combos": (empty, "nothing"),
-    "routing.strategy": (one_of("priority"), '"priority"'),
-    "routing.sticky_ttl_s": (one_of(1_800), "1800"),
+    "combos[].strategy": (none_of("fusion"), "another strategy"),
+    "combos[].judge": (empty, "nothing"),
+    "routing.strategy": (none_of("fusion"), "another strategy"),
     "routing.handoff": (one_of("off"), '"off"'),
     "routing.hedge": (one_of("off", "deadline"), '"off" or "deadline"'),
     "stream.resume": (one_of("off"), '"off"'),

@@ -16,11 +16,12 @@ from msgspec import NODEFAULT, Meta
 
 from gateway.config.expand import ExpandError, expand
 from gateway.config.problems import Problems, nearest
-from gateway.config.schema import Config, ModelTable, Table
+from gateway.config.schema import ComboStep, Config, ModelTable, Table
 from gateway.core.secret import Secret
 
 T = TypeVar("T", bound=Table)
 _SHOWN: Final = 60
+_SHORT: Final[dict[type[Table], str]] = {ModelTable: "id", ComboStep: "target"}      # tables that may be written as their name
 _NOUN: Final = {str: "text in quotes", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
                 list: "an array", Secret: "text in quotes", tuple: "an array"}
 
@@ -61,8 +62,8 @@ class Decoder:
         base, metas = peel(hint)
         origin = typing.get_origin(base)
         if isinstance(base, type) and issubclass(base, Table):
-            if base is ModelTable and isinstance(raw, str):
-                raw = {"id": raw}
+            if base in _SHORT and isinstance(raw, str):
+                raw = {_SHORT[base]: raw}
             return self.table(raw, base, path)
         if origin is tuple:
             return self.array(raw, typing.get_args(base)[0], path)

@@ -25,8 +25,6 @@ def _section(path: str, hint: Any, sections: list[str]) -> None:
     many = typing.get_origin(base) is tuple
     kind = typing.get_args(base)[0] if many else base
     if not (isinstance(kind, type) and issubclass(kind, Table)):
-        if path == "combos":
-            sections.append("## `[[combos]]`\n\nNot available in this version.")
         return
     rows, inner = [], []
     for field in msgspec.structs.fields(kind):

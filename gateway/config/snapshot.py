@@ -7,6 +7,7 @@ from gateway.config.problems import Problem
 from gateway.config.schema import Limits, Log, Ollama, Routing, Server, Stream, Timeouts
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
+from gateway.routing.combos import Plan
 
 Signature = tuple[int, int, int]
 
@@ -16,6 +17,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     server: Server = Server()
     keys: tuple[ClientKey, ...] = ()
     providers: tuple[Provider, ...] = ()
+    combos: tuple[Plan, ...] = ()
     routing: Routing = Routing()
     stream: Stream = Stream()
     timeouts: Timeouts = Timeouts()

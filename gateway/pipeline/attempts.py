@@ -4,20 +4,23 @@ Each failure before the commit point is booked (health, skip sets, trail) and th
 whole, the request itself is at fault, the time is up, or nobody is left. Then the last resort: an answer that was refused
 only because a better one was hoped for (``Turn.salvage``), else the honest status.
 """
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from math import inf
 from typing import Any, Final
 
 import msgspec
 
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
+from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.hop import Hop
 from gateway.pipeline.mend import mended
 from gateway.pipeline.prepare import Plan
-from gateway.policy.limits import Reservation
+from gateway.policy.limits import Reservation, Wanted
+from gateway.providers.registry import Ceiling
 from gateway.routing import exhaust
 from gateway.routing.catalog import Candidate
 from gateway.routing.outcomes import OUTCOMES, REFUSED_KINDS
@@ -40,24 +43,24 @@ TURN: Final = Way(Exchange, try_once, deliver_salvage)
 async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way = TURN) -> None:
     """Deliver an answer or raise the GatewayError that ends the request."""
     clock, settings = ground.clock, ground.snapshot.routing
-    walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started)
+    asked = ask(plan.request, plan.resolution, call.principal, client, settings.sticky_ttl_s > 0)
+    walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started, asked, settings.sticky_ttl_s)
     spares: list[Hop] = []
     timed_out = False
-    give_up_at = call.started + settings.budget_s if settings.budget_s else float("inf")
+    give_up_at = call.started + settings.budget_s if settings.budget_s else inf
     while len(call.attempts) < settings.max_attempts:
         now = clock.now()
         timed_out = len(call.attempts) >= EXEMPT and now >= give_up_at
-        taken = None if timed_out else take(walk, plan, ground, now)
+        taken = None if timed_out else take(walk, ground, now) or await queued(walk, ground, give_up_at)
         if taken is None:
             break
         candidate, reservation = taken
         x: Hop = way.make(call, begin(call, candidate, ground), ground.lane(candidate), plan, client, ground)
-        if len(call.attempts) > EXEMPT and settings.hedge == "deadline":
-            x.commit_by = give_up_at
+        bound(x, give_up_at if len(call.attempts) > EXEMPT and settings.hedge == "deadline" else inf, walk)
         try:
             await way.go(x)
         except GatewayError as error:
-            finish(x, error, reservation)
+            finish(x, error, reservation, walk)
             if not client.committed and (lighter := mended(plan.request, error)) is not None:
                 plan = msgspec.structs.replace(plan, request=lighter)
                 continue
@@ -68,9 +71,10 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
                 spares.append(x)
         except BaseException:
             reservation.release(clock.now())
+            ground.health.released(candidate)
             raise
         else:
-            finish(x, x.attempt.error, reservation)
+            finish(x, x.attempt.error, reservation, walk)
             return
     for x in sorted(spares, key=lambda x: -x.said):
         if await way.salvage(x):
@@ -91,14 +95,40 @@ def blamed(call: Call, error: GatewayError) -> GatewayError:
     return errors[0] if all(one.kind in REFUSED_KINDS for one in errors) else error
 
 
-def take(walk: Walk, plan: Plan, ground: Ground, now: float) -> tuple[Candidate, Reservation] | None:
+def take(walk: Walk, ground: Ground, now: float) -> tuple[Candidate, Reservation] | None:
     """The next candidate whose own limits have room."""
     while (candidate := walk.next(now)) is not None:
-        ceiling = candidate.target.provider.limits
         try:
-            return candidate, ground.limits.take_account(candidate.account_key, ceiling, walk.tokens, now)
+            return candidate, ground.limits.take_accounts(wanted(walk, candidate, ground, now), walk.tokens, now)
         except GatewayError as full:
             walk.busy(candidate, now + (full.retry_after_s or 1.0))
+    return None
+
+
+def wanted(walk: Walk, candidate: Candidate, ground: Ground, now: float) -> Wanted:
+    """Every limit of an attempt: the operator's, those that refusals taught, the combo's own."""
+    found: list[tuple[Hashable, Ceiling]] = [(candidate.account_key, candidate.target.provider.limits)]
+    if (learned := ground.health.learned).known and (taught := learned.ceiling(candidate, now)) is not None:
+        found.append((candidate.key, taught))
+    if places := walk.settings(candidate).concurrency:
+        found.append((("combo", walk.resolution.scope, candidate.key), Ceiling(concurrency=places)))
+    return found
+
+
+async def queued(walk: Walk, ground: Ground, give_up_at: float) -> tuple[Candidate, Reservation] | None:
+    """Nobody else is left, but somebody only has no place just now: wait for one, first come, first served."""
+    for candidate in walk.crowded():
+        settings, now = walk.settings(candidate), ground.clock.now()
+        limits = wanted(walk, candidate, ground, now)
+        wait_s = min(settings.queue_timeout_s, give_up_at - now)
+        if await ground.limits.place(limits, wait_s, settings.queue_depth):
+            now = ground.clock.now()
+            try:
+                taken = ground.limits.promised(limits, walk.tokens, now)
+            except GatewayError:
+                return None
+            walk.forgive(candidate, now)
+            return candidate, taken
     return None
 
 
@@ -112,7 +142,15 @@ def begin(call: Call, candidate: Candidate, ground: Ground) -> Attempt:
     return attempt
 
 
-def finish(x: Hop, error: GatewayError | None, reservation: Reservation) -> None:
+def bound(x: Hop, give_up_at: float, walk: Walk) -> None:
+    """When an attempt is given up that has let nothing out: the request's time, or the combo's for one target."""
+    x.commit_by = give_up_at
+    own_s = walk.settings(x.lane.candidate).target_timeout_s
+    if own_s and x.attempt.started + own_s < give_up_at:
+        x.commit_by, x.own_time = x.attempt.started + own_s, True
+
+
+def finish(x: Hop, error: GatewayError | None, reservation: Reservation, walk: Walk) -> None:
     """Book the end of an attempt. Synchronous: limits and health change in one step."""
     attempt, ground, candidate = x.attempt, x.ground, x.lane.candidate
     now = attempt.ended = ground.clock.now()
@@ -122,8 +160,15 @@ def finish(x: Hop, error: GatewayError | None, reservation: Reservation) -> None
         reservation.settle(usage.input + usage.output, now)
     else:
         reservation.release(now)
+    began = x.first_token_at
     if error is None:
-        ground.health.succeeded(candidate, now)
-    elif error.kind != "client_gone":
+        took_s = now - began if began is not None else 0.0
+        ground.health.succeeded(candidate, now, first_s=began - attempt.started if began is not None else 0.0,
+                                rate=usage.output / took_s if usage is not None and took_s > 0.05 else 0.0, tokens=walk.tokens)
+        walk.succeeded(candidate, now)
+    elif error.kind == "client_gone":
+        ground.health.released(candidate)
+    else:
         ground.health.failed(candidate, error, now, ground.clock.wall(), committed=attempt.committed,
-                             silent_s=(x.first_token_at or now) - attempt.started, overdue=x.overdue)
+                             silent_s=(began or now) - attempt.started, overdue=x.overdue and not x.own_time,
+                             tokens=walk.tokens)

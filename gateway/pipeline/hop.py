@@ -11,7 +11,8 @@ from gateway.upstream.deadline import Deadline
 class Hop:
     """One attempt with everything it works on. ``commit_by``: when it is given up if nothing has left (hedge deadline)."""
 
-    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "commit_by", "deadline", "overdue")
+    __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "commit_by", "deadline", "overdue",
+                 "own_time")
 
     def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
         self.call = call
@@ -22,6 +23,7 @@ class Hop:
         self.ground = ground
         self.commit_by = inf
         self.deadline: Deadline | None = None
+        self.own_time = False                        # commit_by is the target's own, so missing it is its fault
         self.overdue = False                         # ended by our own budget, not by a limit of its own
 
     def elapsed(self) -> float:

@@ -1,10 +1,14 @@
 """How much may a key use, ours or a provider's? Peek all limits, then take all: a refusal charges nothing.
 
 A request reserves its estimate before it runs and settles the difference when it is over; concurrency is given back with it.
-One synchronous step each, clock passed in; the map of keys is bounded.
+One synchronous step each, clock passed in; the map of keys is bounded. Only who wants a place at a full account may wait for it
+(``place``): first come, first served, for a bounded time; a place that becomes free is promised to the first who waits, so that
+nobody who comes later takes it.
 """
+import asyncio
 import math
-from collections.abc import Hashable, Mapping
+from collections import deque
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from gateway.core.bounded import LruMap
@@ -24,19 +28,21 @@ _Shape = tuple[int, int, int, int, int]      # rpm, tpm, rpd, tpd, concurrency
 class Account:
     """The meters of one key."""
 
-    __slots__ = ("concurrency", "requests", "running", "shape", "tokens")
+    __slots__ = ("concurrency", "requests", "running", "shape", "tokens", "waiting")
 
     def __init__(self, shape: _Shape, before: "Account | None" = None) -> None:
         """``before``: the same key under limits that were since changed; what runs, runs on, and equal limits keep their state."""
         rpm, tpm, rpd, tpd, self.concurrency = self.shape = shape
-        self.running: list[int] = before.running if before else [0]     # shared: its requests may outlive a change
+        # Shared, since its requests may outlive a change: how many run, and how many places are promised to somebody who waited.
+        self.running: list[int] = before.running if before else [0, 0]
+        self.waiting: deque[asyncio.Future[None]] = before.waiting if before else deque()
         self.requests: tuple[Meter, ...] = _meters(rpm, rpd, before.requests if before else ())
         self.tokens: tuple[Meter, ...] = _meters(tpm, tpd, before.tokens if before else ())
 
     def refusal(self, tokens: int, now: float) -> tuple[str, float] | None:
         """(limit, seconds to wait) of the limit that takes longest, None when everything fits."""
         worst: tuple[str, float] | None = None
-        if self.concurrency and self.running[0] >= self.concurrency:
+        if self.full:
             worst = (f"{self.concurrency} requests at once", CONCURRENCY_RETRY_S)
         for meters, cost, unit in ((self.requests, 1, "requests"), (self.tokens, tokens, "tokens")):
             for meter in meters:
@@ -44,6 +50,27 @@ class Account:
                 if wait_s and (worst is None or wait_s > worst[1]):
                     worst = (f"{meter.limit} {unit} a {'day' if type(meter) is Window else 'minute'}", wait_s)
         return worst
+
+    @property
+    def full(self) -> bool:
+        """Is every place taken or promised?"""
+        return bool(self.concurrency) and self.running[0] + self.running[1] >= self.concurrency
+
+    def leave(self) -> None:
+        """A request is over: its place goes to the first who waits."""
+        self.running[0] -= 1
+        self.promise()
+
+    def promise(self) -> None:
+        while self.waiting and not self.full:
+            first = self.waiting.popleft()
+            if not first.done():
+                self.running[1] += 1
+                first.set_result(None)
+
+    def used(self, now: float) -> float:
+        """Share used of the fullest meter."""
+        return max((1 - meter.remaining(now) / meter.limit for meter in (*self.requests, *self.tokens)), default=0.0)
 
     def take(self, tokens: int, now: float) -> "Reservation":
         for meter in self.requests:
@@ -67,11 +94,12 @@ class Account:
 class Reservation:
     """What one request holds. ``settle`` (or ``release``) ends it; doing so again does nothing."""
 
-    __slots__ = ("_account", "_running", "_taken_at", "tokens")
+    __slots__ = ("_account", "_also", "_taken_at", "tokens")
 
-    def __init__(self, account: Account | None, tokens: int = 0, taken_at: float = 0.0) -> None:
+    def __init__(self, account: Account | None, tokens: int = 0, taken_at: float = 0.0,
+                 also: "Reservation | None" = None) -> None:
         self._account = account
-        self._running = account.running if account is not None else None
+        self._also = also                     # taken together, settled together
         self._taken_at = taken_at
         self.tokens = tokens
 
@@ -82,13 +110,15 @@ class Reservation:
 
     def settle(self, used: int, now: float) -> None:
         """The request is over and used so many tokens: correct the estimate and give the place back."""
-        account, running = self._account, self._running
-        if account is None or running is None:
+        account, also = self._account, self._also
+        if account is None:
             return
+        self._account = self._also = None
         for meter in account.tokens:
             meter.adjust(used - self.tokens, now)
-        running[0] -= 1
-        self._account = self._running = None
+        account.leave()
+        if also is not None:
+            also.settle(used, now)
 
     def release(self, now: float) -> None:
         """The request is over and what it used is not known: the estimate stands."""
@@ -96,6 +126,7 @@ class Reservation:
 
 
 _FREE: Final = Reservation(None)
+Wanted = Sequence[tuple[Hashable, Ceiling]]
 
 
 class Limits:
@@ -118,14 +149,57 @@ class Limits:
 
     def take_account(self, key: Hashable, ceiling: Ceiling, tokens: int, now: float) -> Reservation:
         """Admit an attempt at a provider's account (``Candidate.account_key``). Raises limited: try another candidate."""
-        if ceiling == _UNLIMITED:
-            return _FREE
-        shape = (ceiling.rpm, ceiling.tpm, ceiling.rpd, ceiling.tpd, ceiling.concurrency)
-        account = self._account(key, shape)
-        refused = account.refusal(tokens, now)
-        if refused is not None:
-            raise _limited("This provider key is limited to", refused, tokens)
-        return account.take(tokens, now)
+        return self.take_accounts(((key, ceiling),), tokens, now)
+
+    def take_accounts(self, wanted: Wanted, tokens: int, now: float) -> Reservation:
+        """The same for several keys at once: all of them or nothing."""
+        accounts = [self._account(key, _shape(ceiling)) for key, ceiling in wanted if ceiling != _UNLIMITED]
+        for account in accounts:
+            refused = account.refusal(tokens, now)
+            if refused is not None:
+                raise _limited("This provider key is limited to", refused, tokens)
+        taken: Reservation | None = None
+        for account in accounts:
+            reservation = account.take(tokens, now)
+            reservation._also = taken
+            taken = reservation
+        return taken or _FREE
+
+    async def place(self, wanted: Wanted, wait_s: float, depth: int) -> bool:
+        """Wait for a place where nothing else is missing. True: a place is promised, and ``promised`` must follow at once."""
+        found = [account for key, ceiling in wanted
+                 if ceiling != _UNLIMITED and (account := self._account(key, _shape(ceiling))).full]
+        if len(found) != 1 or len(found[0].waiting) >= depth or wait_s <= 0:
+            return False
+        account = found[0]
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        account.waiting.append(turn)
+        try:
+            await asyncio.wait_for(asyncio.shield(turn), wait_s)
+        except TimeoutError:
+            return _withdrawn(account, turn)
+        except BaseException:
+            if _withdrawn(account, turn):
+                account.running[1] -= 1
+                account.promise()
+            raise
+        return True
+
+    def promised(self, wanted: Wanted, tokens: int, now: float) -> Reservation:
+        """Take what ``place`` promised. Raises limited when another limit has no room any more; the place goes on to the next."""
+        account = next(account for key, ceiling in wanted
+                       if ceiling != _UNLIMITED and (account := self._account(key, _shape(ceiling))).running[1])
+        account.running[1] -= 1
+        try:
+            return self.take_accounts(wanted, tokens, now)
+        except GatewayError:
+            account.promise()
+            raise
+
+    def used(self, key: Hashable, now: float) -> float:
+        """Share used of the fullest limit of a key, 0 when it has none."""
+        account = self._accounts.get(key)
+        return account.used(now) if account is not None else 0.0
 
     def headers(self, principal: Principal, now: float) -> Mapping[str, str]:
         """The key's x-ratelimit headers now (for a refusal)."""
@@ -135,7 +209,8 @@ class Limits:
     def snapshot(self, now: float) -> list[dict[str, Any]]:
         """Every key with limits and what is left, as data."""
         return [{"key": key if isinstance(key, str) else list(key) if isinstance(key, tuple) else str(key),
-                 "running": account.running[0], **account.headers(now)} for key, account in self._accounts.items()]
+                 "running": account.running[0], "waiting": len(account.waiting), **account.headers(now)}
+                for key, account in self._accounts.items()]
 
     def _account(self, key: Hashable, shape: _Shape) -> Account:
         account = self._accounts.get(key)
@@ -143,6 +218,20 @@ class Limits:
             account = Account(shape, account)
             self._accounts.put(key, account)
         return account
+
+
+def _shape(ceiling: Ceiling) -> _Shape:
+    return ceiling.rpm, ceiling.tpm, ceiling.rpd, ceiling.tpd, ceiling.concurrency
+
+
+def _withdrawn(account: Account, turn: "asyncio.Future[None]") -> bool:
+    """Nobody waits here any more; was the place promised in this very moment?"""
+    if turn.done():
+        return True
+    turn.cancel()
+    if turn in account.waiting:
+        account.waiting.remove(turn)
+    return False
 
 
 def _meters(per_minute: int, per_day: int, before: tuple[Meter, ...]) -> tuple[Meter, ...]:

@@ -38,11 +38,11 @@ class _Binder:
 
     def combo(self, plan: Plan, within: tuple[str, ...] = ()) -> Combo:
         if not plan.steps:
-            return Combo(plan.name, plan.strategy, tuple(target.leg for target in self.index.auto), plan.settings)
+            return Combo(plan.name, plan.strategy, tuple(target.leg for target in self.index.auto), plan.settings, plan.overrides)
         items: list[Leg] = []
         for key, step in self._keyed(plan):
             items += self._step(plan, step, key, step.weight, (*within, plan.name))
-        return Combo(plan.name, plan.strategy, tuple(items), plan.settings)
+        return Combo(plan.name, plan.strategy, tuple(items), plan.settings, plan.overrides)
 
     def _keyed(self, plan: Plan) -> Iterator[tuple[str, StepPlan]]:
         for at, step in enumerate(plan.steps, 1):

@@ -61,6 +61,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     strategy: str = "priority"
     steps: tuple[StepPlan, ...] = ()
     settings: Settings = DEFAULTS
+    overrides: Mapping[str, Settings] = {}   # provider -> settings at its targets
 
 
 class Combo(msgspec.Struct, frozen=True, eq=False):
@@ -69,6 +70,7 @@ class Combo(msgspec.Struct, frozen=True, eq=False):
     strategy: str
     items: tuple[Leg, ...]
     settings: Settings = DEFAULTS
+    overrides: Mapping[str, Settings] = {}
 
     @property
     def targets(self) -> tuple[Target, ...]:

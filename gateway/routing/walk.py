@@ -11,6 +11,7 @@ from gateway.core.request import Request
 from gateway.routing import exhaust, outcome
 from gateway.routing.ask import NOTHING, Ask
 from gateway.routing.catalog import Candidate, Key, Leg, Target
+from gateway.routing.combos import Settings
 from gateway.routing.health import Health
 from gateway.routing.order import ordered, unfit
 from gateway.routing.outcomes import OUTCOMES
@@ -121,7 +122,7 @@ class Walk:
 
     def failed(self, candidate: Candidate, error: GatewayError) -> None:
         """Leave out for the rest of this request whatever this failure speaks against."""
-        retries = self.resolution.settings.max_retries
+        retries = self.settings(candidate).max_retries
         if retries and error.kind in AGAIN and error.retry_after_s is None:
             done = self._retried.get(candidate.key, 0)
             if done < retries:
@@ -162,11 +163,17 @@ class Walk:
         self._busy = {**self._busy, candidate.key: until}
         self._health.released(candidate)
 
-    def forgive(self, candidate: Candidate) -> None:
-        """Its limits have room again."""
-        if candidate.key in self._busy and self._skipped is not None:
-            del self._busy[candidate.key]
+    def crowded(self) -> list[Candidate]:
+        """Whose limits had no room, in the order in which they were to be asked."""
+        return [c for leg in self.legs for c in leg.candidates if c.key in self._busy] if self._busy else []
+
+    def forgive(self, candidate: Candidate, now: float) -> None:
+        """It has room again and is asked next."""
+        if self._skipped is not None:
             self._skipped.discard(candidate.key)
+        self._busy = {key: until for key, until in self._busy.items() if key != candidate.key}
+        self._leg = next(leg for leg in self.legs if candidate in leg.candidates)
+        self._health.asked(candidate, now)
 
     def gate(self, target: Target, now: float = 0.0) -> Reason:
         """Why this request does not fit the target; unknown abilities fit."""
@@ -211,6 +218,11 @@ class Walk:
     def diagnostics(self, now: float) -> list[tuple[str, str, str]]:
         """(label, reason, words) of everybody who would not be asked now."""
         return [(row.target.label, row.reason, words(row, now)) for row in self.rows(now) if row.reason]
+
+    def settings(self, candidate: Candidate) -> Settings:
+        """What counts at this candidate: the combo's settings over its provider's."""
+        combo = self.resolution.combo
+        return self.resolution.settings if combo is None else combo.overrides.get(candidate.target.provider.id, combo.settings)
 
     @property
     def current(self) -> Leg | None:

@@ -1,6 +1,9 @@
 """Which concrete parts make a gateway? The only place that knows them all."""
+from random import Random
+
 import msgspec
 
+from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ports import Journal, Store
@@ -9,7 +12,6 @@ from gateway.observe.access import AccessLog
 from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
-from gateway.routing.catalog import Catalog
 from gateway.routing.health import Health
 from gateway.store.opening import store_at
 from gateway.surfaces.desk import Desk
@@ -35,9 +37,11 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
 
     clock = clock or SystemClock()
     transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
-    parts = Parts(transports=transports, health=Health(), limits=Limits(),
+    limits = Limits()
+    parts = Parts(transports=transports, health=Health(dice=Random()), limits=limits,
                   journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
                   inflight=Inflight(), store=store_at(snapshot.store, clock), traces=Traces())
+    parts.health.usage = limits.used
     return Desk(ground(snapshot, parts)), parts
 
 
@@ -45,7 +49,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     """The ground of one configuration on parts that live on."""
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
-    return Ground(snapshot, catalog=Catalog(snapshot.providers), keys=KeyRing(snapshot.keys), health=parts.health,
+    return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces)
 
