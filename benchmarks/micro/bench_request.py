@@ -77,14 +77,10 @@ class Body:
     def __init__(self, data: bytes) -> None:
         self._data = data
 
-    def is_eof(self) -> bool:
-        return True
+    def at_eof(self) -> bool:
+        return not self._data
 
     async def readany(self) -> bytes:
-        data, self._data = self._data, b""
-        return data
-
-    def read_nowait(self) -> bytes:
         data, self._data = self._data, b""
         return data
 

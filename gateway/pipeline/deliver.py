@@ -12,6 +12,7 @@ from aiohttp.web_request import BaseRequest
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.direct import Direct, possible
+from gateway.upstream import buffered
 from gateway.upstream.encoding import open_body
 from gateway.wire.base import Shown, Wire
 
@@ -58,7 +59,7 @@ class Client:
         content = self.http.content
         while True:
             try:
-                piece = await content.readany()
+                piece = await buffered.read(content)
             except (web.RequestPayloadError, ValueError):
                 raise GatewayError("bad_request", "The request body was cut off or is not framed properly.") from None
             if not piece:
@@ -67,6 +68,8 @@ class Client:
             if size > limit:
                 raise GatewayError("body_too_large", f"The request body is larger than {limit} bytes.")
             pieces.append(piece)
+            if content.at_eof():                     # the usual case: one read, and nothing to wait for after it
+                break
         raw = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         encoding = self.headers.get("Content-Encoding")
         if encoding is None:

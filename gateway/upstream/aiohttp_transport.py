@@ -21,6 +21,7 @@ from yarl import URL
 
 from gateway.core.bounded import LruMap
 from gateway.core.errors import GatewayError
+from gateway.upstream import buffered
 from gateway.upstream.encoding import Layers, codings
 from gateway.upstream.failures import cut, told
 from gateway.upstream.proxies import is_socks, problem
@@ -107,7 +108,7 @@ class AiohttpReply:
 
     async def _raw(self) -> bytes:
         try:
-            data: bytes = await self._payload.readany()
+            data = await buffered.read(self._payload)
         except (aiohttp.ClientError, OSError) as exc:
             return self._last_words(exc)
         if not data and not self._over:
