@@ -19,6 +19,7 @@ class Quirk(msgspec.Struct, frozen=True, kw_only=True):
 
 # flag -> what whoever reads it does
 FLAGS: Final[dict[str, str]] = {
+    "cache_control": "marks for a prompt cache go along with requests of other formats",
     "no_stream_options": "stream_options is not sent; usage comes in the last chunk without being asked for",
     "developer_role": "messages of the role developer stay what they are, instead of being sent as system",
     "no_reasoning_content": "reasoning_content of earlier assistant messages is not sent",
@@ -31,6 +32,10 @@ QUIRKS: Final[dict[str, Quirk]] = {
         reason="max_tokens is deprecated and refused by every reasoning model; all chat models take max_completion_tokens",
         url="https://platform.openai.com/docs/api-reference/chat/create",
         rename={"max_tokens": "max_completion_tokens"}),
+    "cache_control": Quirk(
+        reason="it hands Anthropic's cache marks in messages on; OpenAI's own format has no such field",
+        url="https://openrouter.ai/docs/features/prompt-caching",
+        flags=frozenset({"cache_control"})),
     "no_logprobs": Quirk(
         reason="logprobs, top_logprobs and logit_bias are answered with 400",
         url="https://console.groq.com/docs/openai",

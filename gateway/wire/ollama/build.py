@@ -20,6 +20,7 @@ from gateway.wire import splice
 from gateway.wire.base import Outbound
 from gateway.wire.lenient import dump, load
 from gateway.wire.ollama.schema import Json
+from gateway.wire.results import spoken
 
 _OPTIONS: Final = (("max_tokens", "num_predict"), ("temperature", "temperature"), ("top_p", "top_p"), ("top_k", "top_k"),
                    ("min_p", "min_p"), ("seed", "seed"), ("stop", "stop"), ("presence_penalty", "presence_penalty"),
@@ -93,7 +94,7 @@ def _messages(messages: list[Message]) -> list[Json]:
         rest: list[Part] = [part for part in message.parts if not isinstance(part, Result)]
         for part in message.parts:
             if isinstance(part, Result):
-                out.append(_said("tool", part.parts) | {"tool_name": part.name or names.get(part.call_id, ""),
+                out.append(_said("tool", spoken(part)) | {"tool_name": part.name or names.get(part.call_id, ""),
                                                         "tool_call_id": part.call_id})
         if rest or message.role == "assistant":
             out.append(_said("system" if message.role == "developer" else message.role, rest))

@@ -8,6 +8,8 @@ from gateway.wire.lenient import dump
 from gateway.wire.names import respelled
 from gateway.wire.openai_chat.conversation import AUDIO, WIRE
 from gateway.wire.openai_chat.schema import Json
+from gateway.wire.openai_chat.strict import comply
+from gateway.wire.results import spoken
 
 _AUDIO_FORMATS: Final = {media: form for form, media in AUDIO.items()} | {"audio/mp3": "mp3", "audio/x-wav": "wav"}
 _SAMPLING: Final = ("temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty", "logit_bias",
@@ -41,6 +43,9 @@ def body_of(talk: rq.Conversation, to: Outbound) -> Json:
         if (value := getattr(sampling, name)) is not None:
             doc[name] = value
     _tools(talk, doc)
+    comply(doc["messages"], to.flags)
+    if "cache_control" not in to.flags:
+        _uncached(doc)
     if talk.thought is not None and (effort := _effort(talk.thought)) is not None:
         doc["reasoning_effort"] = effort
     if talk.format is not None:
@@ -52,6 +57,19 @@ def body_of(talk: rq.Conversation, to: Outbound) -> Json:
     for name, value in talk.extra.get(WIRE, {}).items():
         doc.setdefault(name, value)
     return doc
+
+
+def _uncached(doc: Json) -> None:
+    """Marks for Anthropic's cache are a field that OpenAI's own format does not know."""
+    for tool in doc.get("tools") or ():
+        tool.pop("cache_control", None)
+    for message in doc["messages"]:
+        content = message["content"]
+        if isinstance(content, list):
+            for part in content:
+                part.pop("cache_control", None)
+            if len(content) == 1 and content[0].keys() == {"type", "text"}:
+                message["content"] = content[0]["text"]
 
 
 def _effort(thought: rq.Thought) -> str | None:
@@ -119,7 +137,7 @@ def _messages(messages: list[rq.Message], to: Outbound) -> list[Json]:
     out: list[Json] = []
     for message in messages:
         if message.role == "assistant":
-            out.append(_assistant(message))
+            out.append(_assistant(message, to))
         elif message.role in ("system", "developer"):
             role = message.role if "developer_role" in to.flags else "system"
             out.append(_named({"role": role, "content": _content(message.parts)}, message))
@@ -160,8 +178,9 @@ def _user(message: rq.Message, out: list[Json]) -> None:
     rest: list[rq.Part] = []
     for part in message.parts:
         if isinstance(part, rq.Result):
-            texts = [p for p in part.parts if not isinstance(p, (rq.Image, rq.Document)) or _as_text(p)]
-            shown += [p for p in part.parts if p not in texts]
+            parts = spoken(part)
+            texts = [p for p in parts if not isinstance(p, (rq.Image, rq.Document)) or _as_text(p)]
+            shown += [p for p in parts if p not in texts]
             content = _content(texts)
             out.append({"role": "tool", "tool_call_id": part.call_id,
                         "content": content or ("See the attachment in the next message." if shown else "")})
@@ -171,7 +190,7 @@ def _user(message: rq.Message, out: list[Json]) -> None:
         out.append(_named({"role": "user", "content": _content([*shown, *rest])}, message))
 
 
-def _assistant(message: rq.Message) -> Json:
+def _assistant(message: rq.Message, to: Outbound) -> Json:
     texts: list[rq.Part] = [p for p in message.parts if isinstance(p, (rq.Text, rq.Opaque))]
     out: Json = {"role": "assistant", "content": _content(texts) or None}
     thoughts = [p for p in message.parts if isinstance(p, rq.Thinking)]
@@ -182,7 +201,8 @@ def _assistant(message: rq.Message) -> Json:
         out["reasoning_details"] = details
     if refusal := "".join([p.text for p in message.parts if isinstance(p, rq.Refusal)]):
         out["refusal"] = refusal
-    calls = [_call(p) for p in message.parts if isinstance(p, rq.Call)]
+    signed = "gemini" in to.model.lower()                    # nobody else has a use for Google's signatures
+    calls = [_call(p, signed) for p in message.parts if isinstance(p, rq.Call)]
     if calls:
         out["tool_calls"] = calls
     elif out["content"] is None and not refusal:
@@ -190,10 +210,10 @@ def _assistant(message: rq.Message) -> Json:
     return _named(out, message)
 
 
-def _call(call: rq.Call) -> Json:
+def _call(call: rq.Call, signed: bool) -> Json:
     field = "input" if call.kind == "custom" else "arguments"
     out: Json = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, field: call.arguments}}
-    if call.signature:
+    if call.signature and signed:
         out["extra_content"] = {"google": {"thought_signature": call.signature}}
     return out
 

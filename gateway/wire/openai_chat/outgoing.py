@@ -13,6 +13,7 @@ from gateway.wire import splice
 from gateway.wire.base import Outbound
 from gateway.wire.lenient import dump
 from gateway.wire.openai_chat.schema import NO_TOOLS, Body, Json, Options
+from gateway.wire.openai_chat.strict import STRICT, comply
 
 _TRUE: Final = b"true"
 _ASK_USAGE: Final = b',"stream_options":{"include_usage":true}'
@@ -26,7 +27,7 @@ def same_format(request: Request, to: Outbound) -> bytes:
     body: Options = request.body
     developer = "developer_role" not in to.flags and isinstance(body, Body) \
         and any(message.role == "developer" for message in body.messages or ())
-    if not request.clean or developer:
+    if not request.clean or developer or (isinstance(body, Body) and STRICT & to.flags):
         return _rewritten(request, to, developer)
     if len(raw) <= _SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params):
         fast = _spliced(raw, body, to)
@@ -70,6 +71,7 @@ def _rewritten(request: Request, to: Outbound, developer: bool) -> bytes:
         for message in doc.get("messages") or ():
             if message.get("role") == "developer":
                 message["role"] = "system"
+    comply(doc.get("messages") or [], to.flags)
     top: dict[str, Any] = {key: dump(value) for key, value in doc.items()}
     adapt(top, request.body, to)
     return splice.join(top)

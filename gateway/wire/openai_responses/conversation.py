@@ -28,8 +28,8 @@ def open_responses(request: rq.Request) -> rq.Conversation:
     return rq.Conversation(
         messages=_Turns(asked.origins).read(doc), tools=tools, tool_choice=request.tool_choice if tools else None,
         sampling=rq.Sampling(max_tokens=request.max_tokens, temperature=doc.get("temperature"), top_p=doc.get("top_p")),
-        thought=_thought(doc), format=request.format, user=doc.get("user") or "", metadata=doc.get("metadata"),
-        cache_key=doc.get("prompt_cache_key") or "", service_tier=str(doc.get("service_tier") or ""),
+        thought=_thought(doc), format=request.format, user=str(doc.get("user") or doc.get("safety_identifier") or ""),
+        metadata=doc.get("metadata"), cache_key=doc.get("prompt_cache_key") or "", service_tier=str(doc.get("service_tier") or ""),
         extra={WIRE: extra} if extra else {})
 
 
