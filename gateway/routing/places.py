@@ -24,7 +24,7 @@ class Target:
     """One model of one provider. A plain class: compared and hashed by identity, which costs nothing."""
 
     __slots__ = ("_traits", "candidates", "demo", "key", "label", "leg", "model", "neighbours", "pacific", "provider",
-                 "provider_key", "room")
+                 "provider_key", "ranked", "room")
 
     def __init__(self, provider: Provider, model: Model) -> None:
         self.provider = provider
@@ -36,7 +36,8 @@ class Target:
         self.pacific = _google(provider)
         # No request of more tokens can ever be served: the context is too small, or one account's limits are.
         self.room: float = min([n for n in (model.context, provider.limits.tpm, provider.limits.tpd) if n], default=inf)
-        self.candidates = tuple(Candidate(self, account) for account in provider.accounts)
+        self.candidates = tuple(Candidate(self, account) for account in provider.accounts if account.serves(model.id))
+        self.ranked = len({account.priority for account in provider.accounts}) > 1
         self._traits: Traits | None = None
         self.neighbours: tuple[Leg, ...] = ()         # models of its line at the same provider (catalog.py)
         self.leg = Leg(self, self.label)
