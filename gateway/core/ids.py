@@ -3,7 +3,8 @@ import itertools
 import os
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_counter = itertools.count(int.from_bytes(os.urandom(5), "big"))
+_PROCESS = os.urandom(6).hex()
+_counter = itertools.count(1)
 
 
 def token(length: int = 24) -> str:
@@ -12,8 +13,8 @@ def token(length: int = 24) -> str:
 
 
 def request_id() -> str:
-    """Unique in this process and, by a random start, across processes; 0.3 µs against uuid4's 1.5."""
-    return f"req_{next(_counter):x}{os.urandom(4).hex()}"
+    """Unique in this process by its number, across processes by their random names; no call of the system for each."""
+    return f"req_{_PROCESS}{next(_counter):08x}"
 
 
 def call_id() -> str:

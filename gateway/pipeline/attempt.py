@@ -146,10 +146,15 @@ async def read_turn(x: Exchange, source: Source) -> None:
         data = await source.chunk()
         deadline.pause()                             # what follows may wait for a slow client; that is not the upstream's silence
         now = clock.now()
-        if data and turn.fast and (n_frames := source.run(data)):
-            turn.run(n_frames, len(data), now)
-            await sink.raw(data, now)
-            continue
+        if data and turn.fast:
+            n_frames, n_used = source.run(data)
+            if n_frames:
+                turn.run(n_frames, n_used, now)
+                if n_used == len(data):
+                    await sink.raw(data, now)
+                    continue
+                sink.lead(data[:n_used])
+                data = data[n_used:]
         events = source.events(data)
         if events and type(events[-1]) is ev.Fault:
             events[-1] = ev.Fault(refine(events[-1].error, x.lane.candidate.target.provider))
@@ -162,8 +167,7 @@ async def read_turn(x: Exchange, source: Source) -> None:
             return
         if turn.over:
             deadline.ending(GOODBYE_S)
-        if out:
-            await sink.push(out, now)
+        await sink.push(out, now, source.more)
 
 
 async def ending(turn: Turn, now: float) -> list[ev.Event]:

@@ -27,7 +27,9 @@ class Sink(Protocol):
 
     async def raw(self, data: bytes, now: float) -> None: ...
 
-    async def push(self, out: list[ev.Event], now: float) -> None: ...
+    def lead(self, data: bytes) -> None: ...
+
+    async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None: ...
 
     async def close(self, out: list[ev.Event]) -> None: ...
 
@@ -39,19 +41,29 @@ class Sink(Protocol):
 class StreamSink:
     """Frames, as they may leave."""
 
-    __slots__ = ("x", "model", "encoder", "_ripe", "_task")
+    __slots__ = ("x", "model", "encoder", "_lead", "_ripe", "_task")
 
     def __init__(self, x: "Exchange") -> None:
         self.x = x
         self.model = shown_model(x)
         self.encoder: Encoder | None = None
+        self._lead = b""                             # goes before whatever is written next, in the same write
         self._ripe: list[ev.Event] = []              # let out by a timer, not yet written
         self._task: asyncio.Task[None] | None = None
 
     async def raw(self, data: bytes, now: float) -> None:
+        if self._lead:
+            data, self._lead = self._lead + data, b""
         await self.x.client.write(data, now)
 
-    async def push(self, out: list[ev.Event], now: float) -> None:
+    def lead(self, data: bytes) -> None:
+        """Frames that passed unread, of a read whose rest says something else."""
+        self._lead += data
+
+    async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:
+        """``more``: the rest of the same read follows at once, and leaves with this."""
+        if not (out or self._lead or self._ripe):
+            return
         x = self.x
         if not x.client.committed:
             await self._commit(now)
@@ -59,8 +71,9 @@ class StreamSink:
             out, self._ripe = self._ripe + out, []
         if x.notes is not None:
             x.notes.hear(out)
-        data = self.encoder.encode(out)  # type: ignore[union-attr]
-        if data:
+        data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
+        self._lead = data if more else b""
+        if data and not more:
             await x.client.write(data, now)
 
     def later(self, out: list[ev.Event]) -> None:
@@ -89,7 +102,7 @@ class StreamSink:
         if self._ripe:
             out, self._ripe = self._ripe + out, []
         conclude(x, out)
-        data = self.encoder.encode(out)  # type: ignore[union-attr]
+        data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
         await told(x, x.client.end(data), getattr(self.encoder, "final", None))
 
     async def broke(self, error: GatewayError) -> None:
@@ -117,7 +130,10 @@ class WholeSink:
     async def raw(self, data: bytes, now: float) -> None:
         raise AssertionError("a whole answer has no fast lane")
 
-    async def push(self, out: list[ev.Event], now: float) -> None:
+    def lead(self, data: bytes) -> None:
+        raise AssertionError("a whole answer has no fast lane")
+
+    async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:
         self.events += out
 
     async def close(self, out: list[ev.Event]) -> None:

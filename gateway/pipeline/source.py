@@ -13,12 +13,16 @@ from gateway.wire import names
 from gateway.wire.base import Decoder
 from gateway.wire.bedrock_converse.eventstream import TYPE as AWS_TYPE
 from gateway.wire.jsonl import LINES_TYPE
+from gateway.wire.sse import END, nth_end
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
 
 BODY_LIMIT = 64 << 20
 OTHER_STREAMS = frozenset({LINES_TYPE, AWS_TYPE})    # formats of streams that only their content type tells from an answer
+LARGE = 8_192                                    # bytes of a read of which it pays to look at the parts
+OPENING_FRAMES = 4                               # what opens a stream, and text enough to know its frames by
+CLOSING_FRAMES = 3                               # a reason, the counts, the end: in every format
 BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 
@@ -26,7 +30,7 @@ _BLANK = b" \t\r\n"
 class Source:
     """One reply, read as events."""
 
-    __slots__ = ("reply", "x", "wire", "_decoder", "_first", "_names", "_scrubber")
+    __slots__ = ("reply", "x", "wire", "_decoder", "_first", "_names", "_rest", "_scrubber")
 
     def __init__(self, reply: Reply, x: "Exchange") -> None:
         self.reply = reply
@@ -34,12 +38,17 @@ class Source:
         self.wire = x.lane.wire
         self._decoder: Decoder | None = None
         self._first = True
+        self._rest = b""
         self._names = {} if x.same else names.back(self.wire.name, x.plan.request)      # of tools, as this wire spells them
         self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
 
     async def chunk(self) -> bytes:
         """The next read; b"" at the end. Never holds the account's key."""
-        if not self._first:
+        if self._rest:
+            data, self._rest = self._rest, b""
+            return data
+        opening = self._first
+        if not opening:
             data = await self.reply.chunk()
         else:
             self._first = False
@@ -52,16 +61,31 @@ class Source:
                     data += await self.reply.read(BODY_LIMIT)
                 self.x.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
                 return b""
-        if self._scrubber is None:
-            return data
-        if data:
+        if self._scrubber is not None:
             # Held back completely: a read that is nothing but the beginning of a key. Read on.
-            return self._scrubber.feed(data) or await self.chunk()
-        return self._scrubber.flush()
+            data = (self._scrubber.feed(data) or await self.chunk()) if data else self._scrubber.flush()
+        if opening and len(data) > LARGE and self.x.same and not self.x.plan.rules.held:
+            cut = nth_end(data, OPENING_FRAMES)
+            data, self._rest = data[:cut], data[cut:]
+        return data
 
-    def run(self, data: bytes) -> int:
-        """Frames that may leave unread (``Decoder.run``)."""
-        return self._decoder.run(data) if self._decoder is not None else 0
+    @property
+    def more(self) -> bool:
+        """Is the next chunk here already? Of a large first read the opening comes by itself: what follows may go unread."""
+        return bool(self._rest)
+
+    def run(self, data: bytes) -> tuple[int, int]:
+        """How many frames, and bytes, that this read begins with may leave unread (``Decoder.run``)."""
+        decoder = self._decoder
+        if decoder is None:
+            return 0, 0
+        n_frames, n_used = decoder.run(data), len(data)
+        if not n_frames and n_used > LARGE and data.endswith(END):
+            for _ in range(CLOSING_FRAMES + 1):
+                n_used = data.rfind(END, 0, n_used)
+            n_used += len(END)
+            n_frames = decoder.run(data[:n_used])
+        return n_frames, n_used
 
     def events(self, data: bytes) -> list[ev.Event]:
         """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""

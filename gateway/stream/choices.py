@@ -72,6 +72,9 @@ class Choice:
     def text(self, event: Text) -> list[Event]:
         if self._think is None:
             return _ON_TEXT[self.mode](self, event)
+        if not self.scan and self.mode is UNDECIDED and self._think.unasked(event.text):
+            self._think, self.said, self.mode = None, True, MOVES[UNDECIDED, "prose"]
+            return [event]                              # what nearly all turns without tools open with
         return self._split(self._think, self._think.feed(event))
 
     def reasoning(self, event: Reasoning) -> list[Event]:

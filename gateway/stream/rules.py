@@ -28,3 +28,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     n: int = 1
     stream: bool = True
     prompt_tokens: int = 0
+
+    @property
+    def held(self) -> bool:
+        """Must text be looked at as it comes, because it may be a call or must be JSON?"""
+        return bool(self.tools) or self.format is not None

@@ -34,6 +34,10 @@ class Think:
         self._text = ""
         self._choice = choice
 
+    def unasked(self, text: str) -> bool:
+        """Is this the beginning, and visible text that can be no tag?"""
+        return not self.found and not self._held and bool(text) and text[0] != OPEN[0] and not text[0].isspace()
+
     @property
     def n_held(self) -> int:
         return len(self._text)

@@ -25,6 +25,17 @@ def frame(data: bytes, event: str = "") -> bytes:
     return b"event: %b\ndata: %b\n\n" % (event.encode(), data) if event else b"data: %b\n\n" % data
 
 
+def nth_end(data: bytes, n: int) -> int:
+    """Where the n-th event of a read ends, framed as we frame them; its whole length if it has fewer."""
+    at = 0
+    for _ in range(n):
+        found = data.find(END, at)
+        if found < 0:
+            return len(data)
+        at = found + len(END)
+    return at
+
+
 class Splitter:
     """Cuts a byte stream into events. Cost is linear in the bytes for any cut, one byte at a time included."""
 

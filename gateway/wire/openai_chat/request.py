@@ -74,8 +74,8 @@ def check_top(raw: bytes, body: Options, found: Findings) -> None:
         found.clean = False
     if (body.max_tokens is not None and body.max_tokens <= 0) or (getattr(body, "max_completion_tokens", None) or 1) <= 0:
         found.clean = False
-    if found.clean and _NULL.search(raw) is not None and any(bytes(value) == b"null" for value in fields(raw).values()):
-        found.clean = False
+    if found.clean and b"null" in raw and _NULL.search(raw) is not None:
+        found.clean = all(bytes(value) != b"null" for value in fields(raw).values())
 
 
 def _max_tokens(body: Body) -> int | None:

@@ -21,7 +21,7 @@ from gateway.wire.openai_chat.envelope import Envelope
 from gateway.wire.openai_chat.frames import parse_frame, read_frame
 from gateway.wire.openai_chat.schema import CHUNK, Frame, Json
 from gateway.wire.openai_chat.shape import Shape, keep, remembered
-from gateway.wire.sse import Splitter
+from gateway.wire.sse import Splitter, nth_end
 
 _PINGS: Final = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 _HOLE: Final = "~a hole for the text~"
@@ -62,6 +62,8 @@ class Decoder:
         out: list[ev.Event] = []
         if self._shape is None:
             data = self._acquainted(data, out)
+        elif len(data) > _LARGE and not self._split.idle:
+            data = self._beginning(data, 1, out)                  # the frame that the last read cut
         shape = self._shape
         if shape is not None and self._split.idle and not self._halves and not self._over:
             data = data[self._alike(shape, data, out):]
@@ -81,7 +83,7 @@ class Decoder:
         return self._beginning(data, _FIRST_TEXTS, out) if large and self._shape is None and not self._over else data
 
     def _beginning(self, data: bytes, n_frames: int, out: list[ev.Event]) -> bytes:
-        cut = _nth_end(data, n_frames)
+        cut = nth_end(data, n_frames)
         self._frames(data[:cut], out)
         return data[cut:]
 
@@ -314,14 +316,3 @@ def _has_hole(event: ev.Event) -> bool:
 def _text_of(event: Any) -> str:
     text: str = event.arguments if isinstance(event, ev.ToolDelta) else event.text
     return text
-
-
-def _nth_end(data: bytes, n: int) -> int:
-    """Where the n-th frame of a read ends; its whole length if it has fewer."""
-    at = 0
-    for _ in range(n):
-        found = data.find(b"\n\n", at)
-        if found < 0:
-            return len(data)
-        at = found + 2
-    return at
