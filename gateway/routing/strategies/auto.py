@@ -82,7 +82,7 @@ def misfit(leg: Leg, wanted: str, power: float, tokens: int) -> float:
 def rules(pool: Sequence[Scored], view: View) -> Leg:
     """Not whom self-healing excludes (unless that is everybody), within the budget, now and then somebody by lot."""
     able = [row for row in pool if row[0] > 0 and view.selectable(row[2])] or list(pool)
-    excluded = healing(able, view)
+    excluded = healing(pool, view)
     able = [row for row in able if row[2].target.provider.id not in excluded] or able
     able = within_budget(able, view)
     rate = view.settings.exploration
