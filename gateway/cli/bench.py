@@ -21,6 +21,8 @@ USUAL: Final = ("whole-1", "whole-32", "streams-20", "streams-200")
 
 # A private gateway as in service: a client key to check, routing, cooldowns and turn checks on.
 CONFIG: Final = """
+[store]
+url = "memory:"
 [log]
 level = "warning"
 [[auth.keys]]

@@ -17,7 +17,7 @@ class Journal(Protocol):
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """A finished response as it is kept. ``body`` is the response object and ``input`` the array of the items that its own
-    request added, both as JSON; ``items`` are the ids of all of them. ``created`` is epoch seconds."""
+    request added, both as JSON; ``items`` are the ids of what it answered. ``created`` is epoch seconds."""
     id: str
     owner: str                                  # the principal's name: nobody else's eyes
     created: float

@@ -10,7 +10,8 @@ import msgspec
 from gateway.core.errors import GatewayError
 from gateway.core.ports import Kept, Responses
 from gateway.core.request import Request
-from gateway.wire.openai_responses import input_items, with_history
+from gateway.wire.lenient import dump, load
+from gateway.wire.openai_responses import input_items, output_items, with_history
 from gateway.wire.openai_responses.schema import Asked
 
 Json = dict[str, Any]
@@ -19,14 +20,16 @@ MAX_BYTES: Final = 64 << 20
 NOT_FOUND: Final = "previous_response_not_found"
 
 
-class _Body(msgspec.Struct):
-    """The part of a kept response that goes on."""
-    output: list[Json] = []
+class _Item(msgspec.Struct):
+    """What a later request may name."""
+    id: str | None = None
 
 
-_body = msgspec.json.Decoder(_Body)
-_items = msgspec.json.Decoder(list[Json])
-_encode = msgspec.json.encode
+class _Named(msgspec.Struct):
+    output: list[_Item] = []
+
+
+_named = msgspec.json.Decoder(_Named)
 
 
 def stateful(request: Request) -> bool:
@@ -88,18 +91,20 @@ def references(request: Request) -> Iterator[str]:
 
 def items_of(kept: Kept) -> list[Json]:
     """What this response added to the dialogue."""
-    return input_of(kept) + _body.decode(kept.body).output
+    return input_of(kept) + output_items(load(kept.body)[0])
 
 
 def input_of(kept: Kept) -> list[Json]:
     """What its own request said."""
-    return _items.decode(kept.input)
+    items: list[Json] = load(kept.input)[0]
+    return items
 
 
 def kept_of(id_: str, request: Request, body: bytes, *, owner: str, created: float, target: str) -> Kept:
     """A finished response as it is kept. ``request``: as the client sent it; ``body``: the response as the client got it."""
-    given = input_items(request)
-    output = _body.decode(body).output
-    ids = dict.fromkeys(item["id"] for item in [*given, *output] if isinstance(item.get("id"), str))
+    try:
+        ids = dict.fromkeys(item.id for item in _named.decode(body).output if item.id)
+    except msgspec.DecodeError:                      # half a surrogate pair somewhere: it can be gone on from, not named
+        ids = {}
     return Kept(id=id_, owner=owner, created=created, previous=request.body.previous_response_id, target=target, body=body,
-                input=_encode(given), items=tuple(ids))
+                input=dump(input_items(request)), items=tuple(ids))

@@ -3,6 +3,7 @@
 Before an attempt: the dialogue behind ``previous_response_id``, signatures and reasoning that a client dropped. After it: the same,
 kept. Only what the client really got is kept. For nearly all models there is nothing to do, and nothing is done.
 """
+import logging
 from typing import TYPE_CHECKING
 
 from gateway.core.call import Call
@@ -17,6 +18,8 @@ from gateway.routing.affinity import session_key
 
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
+
+log = logging.getLogger("gateway.recall")
 
 
 async def dialogue_of(call: Call, request: Request, ground: Ground) -> Request:
@@ -49,9 +52,14 @@ def remember(x: "Exchange") -> None:
 def keep(x: "Exchange", body: bytes) -> None:
     """The response is about to be told whole."""
     call = x.call
-    if call.request is not None and body:
-        x.ground.store.responses.put(dialogue.kept_of(call.response_id, call.request, body, owner=call.principal,
-                                                      created=call.wall, target=x.attempt.label))
+    assert call.request is not None
+    try:
+        kept = dialogue.kept_of(call.response_id, call.request, body, owner=call.principal, created=call.wall,
+                                target=x.attempt.label)
+    except (ValueError, RecursionError):
+        log.exception("the response %s cannot be kept", call.response_id)
+    else:
+        x.ground.store.responses.put(kept)
 
 
 def unkeep(x: "Exchange") -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from gateway.core.bounded import LruMap
 from gateway.core.clock import Clock
+from gateway.core.errors import GatewayError
 from gateway.core.ports import Kept
 from gateway.store.bounds import ON_DISK, UNWRITTEN, Bounds
 from gateway.store.memory import MemoryResponses
@@ -13,15 +14,16 @@ from gateway.store.writer import Row, Writer
 
 Read = Callable[[str, tuple[Any, ...]], Awaitable[Iterable[Any]]]
 
-TRIM_EVERY: Final = 500                          # responses; the limits may be over by so many
+EXPIRE_EVERY: Final = 1_000                      # responses
+TRIMMED: Final = 0.9                             # of the limits, so that the next trim is not the next response's
 MAX_DELETED: Final = 10_000                      # deletions that wait for the disk
 MAX_ASKED: Final = 200                           # items looked up at once
 
-PUT: Final = """INSERT OR REPLACE INTO responses (id, owner, created, previous, target, body, input, n_bytes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-PUT_ITEMS: Final = "INSERT OR IGNORE INTO response_items (item_id, response_id) SELECT value, ? FROM json_each(?)"
+PUT: Final = """INSERT OR REPLACE INTO responses (id, owner, created, previous, target, body, input, n_bytes, items)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 DELETE: Final = "DELETE FROM responses WHERE id = ? AND owner = ?"
 EXPIRE: Final = "DELETE FROM responses WHERE created < ?"
+MEASURE: Final = "SELECT count(*), total(n_bytes) FROM responses"
 TRIM: Final = """DELETE FROM responses WHERE id IN (
     SELECT id FROM (
         SELECT id, row_number() OVER newest AS place, sum(n_bytes) OVER newest AS upto FROM responses
@@ -51,6 +53,7 @@ class SqliteResponses:
         self._unwritten = MemoryResponses(clock, msgspec.structs.replace(unwritten, ttl_s=bounds.ttl_s))
         self._deleted: LruMap[tuple[str, str], int] = LruMap(MAX_DELETED)
         self._n_deleted = self._n_put = 0
+        self._count = self._n_bytes = 0          # on the disk, at most; reading all of it takes 5 µs a response
 
     def put(self, kept: Kept) -> None:
         self._deleted.pop((kept.owner, kept.id), None)
@@ -61,12 +64,16 @@ class SqliteResponses:
                 self._unwritten.forget(kept.id)
 
         # A response that the writer has no room for lives on in memory, as long as there is some.
-        values = (kept.id, kept.owner, kept.created, kept.previous, kept.target, kept.body, kept.input, kept.n_bytes)
-        if self._writer.put(Row(PUT, values, kept.n_bytes)):
-            self._writer.put(Row(PUT_ITEMS, (kept.id, listed(kept.items)), done=written))
+        values = (kept.id, kept.owner, kept.created, kept.previous, kept.target, kept.body, kept.input, kept.n_bytes,
+                  listed(kept.items))
+        self._writer.put(Row(PUT, values, kept.n_bytes, done=written))
         self._n_put += 1
-        if self._n_put % TRIM_EVERY == 0:
-            self.trim()
+        self._count += 1
+        self._n_bytes += kept.n_bytes
+        if self._n_put % EXPIRE_EVERY == 0:
+            self._writer.put(Row(EXPIRE, (self._clock.wall() - self._bounds.ttl_s,)))
+        if self._count > self._bounds.max_count or self._n_bytes > self._bounds.max_bytes:
+            self.trim(TRIMMED)
 
     def delete(self, owner: str, id_: str) -> None:
         self._unwritten.delete(owner, id_)
@@ -80,10 +87,22 @@ class SqliteResponses:
 
         self._writer.put(Row(DELETE, (id_, owner), droppable=False, done=written))
 
-    def trim(self) -> None:
-        """Let go of what is over the limits, with the next batch."""
+    async def open(self) -> None:
+        """Begin with what the file holds."""
+        try:
+            for count, n_bytes in await self._read(MEASURE, ()):
+                self._count, self._n_bytes = count, int(n_bytes)
+        except GatewayError:
+            pass                                     # the reader has said so
+        self.trim()
+
+    def trim(self, share: float = 1.0) -> None:
+        """Let go of what is over this share of the limits, with the next batch."""
         self._writer.put(Row(EXPIRE, (self._clock.wall() - self._bounds.ttl_s,)))
-        self._writer.put(Row(TRIM, (self._bounds.max_count, self._bounds.max_bytes)))
+        if self._count > self._bounds.max_count * share or self._n_bytes > self._bounds.max_bytes * share:
+            count, n_bytes = int(self._bounds.max_count * share), int(self._bounds.max_bytes * share)
+            self._writer.put(Row(TRIM, (count, n_bytes)))
+            self._count, self._n_bytes = min(self._count, count), min(self._n_bytes, n_bytes)
 
     async def chain(self, owner: str, id_: str, max_depth: int) -> list[Kept]:
         out: list[Kept] = []

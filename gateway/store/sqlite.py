@@ -66,7 +66,7 @@ class SqliteStore:
 
     async def open(self) -> None:
         await self.writer.open()
-        self.responses.trim()
+        await self.responses.open()
 
     async def close(self) -> None:
         await self.reader.close()

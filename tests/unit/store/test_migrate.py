@@ -64,3 +64,17 @@ def test_a_script_is_cut_at_the_ends_of_its_statements():
     script = ("-- one; two\nCREATE TABLE a (x TEXT DEFAULT ';');\n\nCREATE TRIGGER t AFTER DELETE ON a BEGIN\n"
               "  DELETE FROM a;\n  DELETE FROM a;\nEND;\n")
     assert [one.split()[-1] for one in statements(script)] == ["';');", "END;"]
+
+
+async def test_responses_of_the_first_version_keep_their_items():
+    known = migrations()
+    async with aiosqlite.connect(":memory:", isolation_level=None) as db:
+        await migrate(db, known[:1])
+        await db.execute("INSERT INTO responses VALUES ('r1', 'ann', 1.0, '', 'a/m', '{}', '[]', 4)")
+        await db.execute("INSERT INTO response_items VALUES ('i1', 'r1'), ('i2', 'r1')")
+        await migrate(db, known)
+        async with db.execute("SELECT items FROM responses") as rows:
+            assert [row[0] for row in await rows.fetchall()] == ['["i1","i2"]']
+        await db.execute("DELETE FROM responses")
+        async with db.execute("SELECT count(*) FROM response_items") as rows:
+            assert (await rows.fetchone())[0] == 0

@@ -139,7 +139,7 @@ async def test_the_oldest_go_when_there_are_too_many(shelf):
 @pytest.mark.parametrize("shelf", ["memory", "written"], indirect=True)
 async def test_the_oldest_go_when_they_are_too_large(shelf):
     for n in range(3):
-        shelf.put(kept(f"r{n}", created=1_000_000.0 + n, size=450))
+        shelf.put(kept(f"r{n}", created=1_000_000.0 + n, size=440))
     await shelf.settle()
     assert [n for n in range(3) if await shelf.chain("ann", f"r{n}", 1)] == [1, 2]
 
@@ -155,3 +155,20 @@ async def test_memory_counts_what_it_holds(clock):
     clock.at += 1_000
     shelf.put(kept("new", created=clock.at))
     assert list(shelf._kept) == ["new"]
+
+
+async def test_a_file_stays_within_its_limits_by_itself(clock, tmp_path, stack):
+    writer = Writer(tmp_path / "x.db", flush_s=3_600)
+    await writer.open()
+    reader = Reader(writer)
+    stack.push_async_callback(writer.close)
+    stack.push_async_callback(reader.close)
+    for begin in (0, 50):
+        shelf = SqliteResponses(writer, reader.rows, clock, Bounds(max_count=20, max_bytes=10_000))
+        await shelf.open()
+        for n in range(begin, begin + 50):
+            shelf.put(kept(f"r{n}", created=1_000_000.0 + n, size=200))
+        await writer.flush()
+        [(count, n_bytes)] = await reader.rows("SELECT count(*), total(n_bytes) FROM responses")
+        assert 18 <= count <= 20 and n_bytes <= 10_000 and shelf._count >= count
+        assert await shelf.chain("ann", f"r{begin + 49}", 1)

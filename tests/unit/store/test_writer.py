@@ -14,7 +14,7 @@ from tests.unit.store.scene import StillClock, ids, kept
 
 
 def row(id_, body=b"{}", droppable=True, done=None):
-    return Row(PUT, (id_, "ann", 1.0, "", "a/m", body, b"[]", len(body)), len(body), droppable, done)
+    return Row(PUT, (id_, "ann", 1.0, "", "a/m", body, b"[]", len(body), "[]"), len(body), droppable, done)
 
 
 def on_disk(path):
@@ -92,7 +92,7 @@ async def test_a_row_that_cannot_be_written_takes_nobody_along(tmp_path, stack):
     writer = await opened(tmp_path / "x.db", stack)
     told = []
     writer.put(row("r1", done=lambda: told.append("r1")))
-    writer.put(Row(PUT, (None, None, None, None, None, None, None, None), 7, done=lambda: told.append("bad")))
+    writer.put(Row(PUT, (None,) * 9, 7, done=lambda: told.append("bad")))
     writer.put(row("r2", done=lambda: told.append("r2")))
     assert await writer.flush()
     assert on_disk(writer.path) == told == ["r1", "r2"]
