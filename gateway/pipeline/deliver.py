@@ -5,6 +5,7 @@ written before ``start``, which is the commit point on the wire: status line, he
 """
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
@@ -13,10 +14,13 @@ from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.direct import Direct, possible
 from gateway.upstream import buffered
+from gateway.policy.access import is_loopback
 from gateway.upstream.encoding import open_body
 from gateway.wire.base import Shown, Wire
 
-THREAD_BYTES = 262_144                           # larger compressed bodies are opened off the loop
+UPLOAD_IDLE_S = 30.0                             # between two reads of a request body
+THREAD_BYTES = 16_384                            # larger compressed bodies are opened off the loop, and not by everybody's threads
+_OPENERS = ThreadPoolExecutor(2, "gateway-open")
 EVENT_STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -50,8 +54,17 @@ class Client:
         """Has anything left? Then the status line is gone and no other target may answer."""
         return self.response is not None
 
+    @property
+    def local(self) -> bool:
+        """Does the connection come from this machine? A UNIX socket does. Only the peer tells; headers can say anything."""
+        transport = self.http.transport
+        peer = transport.get_extra_info("peername") if transport is not None else None
+        return not (isinstance(peer, tuple) and peer) or is_loopback(f"[{peer[0]}]" if ":" in peer[0] else peer[0])
+
     async def body(self, limit: int) -> bytes:
         """The request body, decoded, at most ``limit`` bytes. Raises body_too_large, unsupported_media_type, bad_request."""
+        if (self.http.content_length or 0) > limit:
+            raise GatewayError("body_too_large", f"The request body is larger than {limit} bytes.")
         if self.headers.get("Expect", "").lower() == "100-continue":
             await self.http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         pieces: list[bytes] = []
@@ -59,7 +72,14 @@ class Client:
         content = self.http.content
         while True:
             try:
-                piece = await buffered.read(content)
+                if content.is_eof():
+                    piece = await buffered.read(content)
+                else:
+                    async with asyncio.timeout(UPLOAD_IDLE_S):
+                        piece = await buffered.read(content)
+            except TimeoutError:
+                raise GatewayError("bad_request", f"The request body did not come: nothing for {UPLOAD_IDLE_S:g} s.",
+                                   status=408) from None
             except (web.RequestPayloadError, ValueError):
                 raise GatewayError("bad_request", "The request body was cut off or is not framed properly.") from None
             if not piece:
@@ -75,7 +95,7 @@ class Client:
         if encoding is None:
             return raw
         if len(raw) > THREAD_BYTES:
-            return await asyncio.to_thread(opened, raw, encoding, limit)
+            return await asyncio.get_running_loop().run_in_executor(_OPENERS, opened, raw, encoding, limit)
         return opened(raw, encoding, limit)
 
     # ------------------------------------------------------------------ a stream

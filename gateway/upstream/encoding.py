@@ -17,6 +17,9 @@ MAX_LAYERS: Final = 3                        # "gzip, br": more than this is nob
 # DEFLATE cannot exceed 1032:1; real text stays below 50:1. Only outputs large enough to hurt are judged.
 BOMB_BYTES: Final = 16 << 20
 BOMB_RATIO: Final = 200
+WINDOW: Final = 65_536                       # input that one step sees: what it leaves is copied, so this bounds each copy
+MAX_MEMBERS: Final = 64                      # bodies within a body: nobody writes many, and each costs a decoder of its own
+QUIET_BYTES: Final = 262_144                 # input in a row that makes nothing; a zstd block (128 KB) has to be whole first
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18")     # a frame; a skippable frame has its magic from byte 1 on
@@ -39,9 +42,11 @@ class _Zlib:
         self._window = window
         self._inflate = zlib.decompressobj(window)
         self._rest = b""
+        self._n_members = 1
 
     def step(self, data: bytes) -> bytes:
         if self._inflate.eof and (self._rest or data):
+            self._n_members = _one_more(self._n_members)
             self._inflate = zlib.decompressobj(self._window)      # RFC 1952 2.2: members follow each other
         out = self._inflate.decompress(self._rest + data if self._rest else data, PIECE)
         self._rest = self._inflate.unconsumed_tail or self._inflate.unused_data
@@ -60,7 +65,7 @@ class _Brotli:
     def step(self, data: bytes) -> bytes:
         out: bytes = self._inflate.process(data, output_buffer_limit=PIECE)
         self.done = self._inflate.is_finished()
-        self.hungry = bool(self._inflate.can_accept_more_data())
+        self.hungry = bool(self._inflate.can_accept_more_data()) and len(out) < PIECE
         return out
 
 
@@ -71,6 +76,7 @@ class _Zstd:
         self.hungry, self.done = True, False
         self._rest = b""
         self._inflate = self._new()
+        self._n_members = 1
 
     @staticmethod
     def _new() -> Any:
@@ -81,12 +87,19 @@ class _Zstd:
         if self._inflate.eof:
             data, self._rest = self._rest + data, b""
             if data:
+                self._n_members = _one_more(self._n_members)
                 self._inflate = self._new()
         out: bytes = self._inflate.decompress(data, PIECE) if not self._inflate.eof else b""
         self.done = bool(self._inflate.eof)
         self._rest = self._inflate.unused_data if self.done else b""
         self.hungry = not self._rest if self.done else bool(self._inflate.needs_input)
         return out
+
+
+def _one_more(n_members: int) -> int:
+    if n_members >= MAX_MEMBERS:
+        raise GatewayError("bad_reply", f"the body consists of more than {MAX_MEMBERS} compressed parts")
+    return n_members + 1
 
 
 def _opener(coding: str, first: bytes) -> Opener | None:
@@ -136,14 +149,14 @@ def codings(header: str) -> list[str]:
 class Decoded:
     """Opens one coding of one body: ``feed`` yields pieces, ``close`` tells whether the body was whole."""
 
-    __slots__ = ("_coding", "_opener", "_first", "_n_in", "_n_out", "_sniffing")
+    __slots__ = ("_coding", "_opener", "_first", "_n_in", "_n_out", "_n_quiet", "_sniffing")
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
         self._opener: Opener | None = None
         self._first = b""
         self._sniffing = True
-        self._n_in = self._n_out = 0
+        self._n_in = self._n_out = self._n_quiet = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Pieces of at most ``PIECE`` bytes. Raises GatewayError("bad_reply") for rubbish and for bombs."""
@@ -179,20 +192,34 @@ class Decoded:
             if data:
                 yield data
             return
+        if len(data) <= WINDOW:
+            yield from self._steps(opener, data)
+            return
+        whole = memoryview(data)
+        for at in range(0, len(data), WINDOW):
+            yield from self._steps(opener, bytes(whole[at:at + WINDOW]))
+
+    def _steps(self, opener: Opener, data: bytes) -> Iterator[bytes]:
         self._n_in += len(data)
+        self._n_quiet += len(data)
         while True:
             try:
                 piece = opener.step(data)
+            except GatewayError:
+                raise
             except Exception as exc:                              # zlib.error, brotli.error, ZstdError: no common base
                 raise GatewayError("bad_reply", f"the body is not the {self._coding} that it claims to be") from exc
             self._n_out += len(piece)
             if self._n_out > BOMB_BYTES and self._n_out > self._n_in * BOMB_RATIO:
                 raise GatewayError("bad_reply", f"the {self._coding} body grows out of proportion")
             if piece:
+                self._n_quiet = 0
                 yield piece
             if opener.hungry:
-                return
+                break
             data = b""
+        if self._n_quiet > QUIET_BYTES:
+            raise GatewayError("bad_reply", f"the {self._coding} body is long and holds nothing")
 
 
 class Layers:

@@ -1,6 +1,7 @@
 """Paths, methods, headers and status lines: what every client meets before any model does."""
 import gzip
 import json
+import threading
 import zlib
 
 import aiohttp
@@ -199,3 +200,17 @@ async def test_legacy_completions_are_served_by_a_chat_model(door):
     assert got.status == 200 and got.done == 1
     assert "".join(f["choices"][0]["text"] for f in got.frames if f["choices"]) == "return a+b"
     assert all(f["object"] == "text_completion" for f in got.frames)
+
+
+async def test_compressed_bodies_are_opened_by_threads_of_their_own(door, monkeypatch):
+    from gateway.pipeline import deliver
+    seen = []
+    real = deliver.opened
+    monkeypatch.setattr(deliver, "opened", lambda *given: (seen.append(threading.current_thread().name), real(*given))[1])
+    base_url = await door()
+    words = " ".join(f"{i * 7919 % 100_003}" for i in range(20_000))
+    body = {**ASK, "messages": [{"role": "user", "content": words}]}
+    packed = gzip.compress(json.dumps(body).encode())
+    got = await ask(base_url, raw=packed, headers={**AUTH, "Content-Encoding": "gzip"})
+    assert got.status == 200 and len(packed) > deliver.THREAD_BYTES
+    assert seen and all(name.startswith("gateway-open") for name in seen)

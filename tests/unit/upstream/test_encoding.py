@@ -1,5 +1,6 @@
 """Compressed bodies are opened piece by piece, whatever their label and however they are cut."""
 import gzip
+import random
 import tracemalloc
 import zlib
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.core.errors import GatewayError
+from gateway.upstream import encoding
 from gateway.upstream.encoding import PIECE, Decoded, Layers, codings, open_body
 
 TEXT = b'data: {"choices":[{"delta":{"content":"caf\xc3\xa9"}}]}\n\n' * 40
@@ -98,3 +100,33 @@ def test_pieces_are_bounded_and_a_bomb_without_a_limit_is_noticed() -> None:
         for piece in Layers(["gzip"]).feed(gzip.compress(bytes(60 << 20))):
             sizes.append(len(piece))
     assert max(sizes) <= PIECE
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_a_body_of_countless_members_is_refused(pack) -> None:
+    coding = "gzip" if pack is gzip.compress else "zstd"
+    assert open_body(pack(b"x") * 60, coding, 100) == b"x" * 60
+    with pytest.raises(GatewayError, match="more than 64 compressed parts"):
+        open_body(pack(b"") * 100_000, coding, 100)
+
+
+def test_a_long_body_that_holds_nothing_is_refused() -> None:
+    empty_stored_block = b"\x00\x00\x00\xff\xff"
+    with pytest.raises(GatewayError, match="holds nothing"):
+        open_body(empty_stored_block * 100_000, "deflate", 100)
+
+
+@pytest.mark.parametrize("coding", PACK)
+def test_a_step_sees_no_more_than_a_window_of_a_large_body(coding: str, monkeypatch) -> None:
+    data = random.Random(1).randbytes(600_000)
+    seen: list[int] = []
+    real = encoding._opener
+
+    def watched(name: str, first: bytes):
+        opener = real(name, first)
+        step = opener.step
+        opener.step = lambda given: (seen.append(len(given)), step(given))[1]
+        return opener
+    monkeypatch.setattr(encoding, "_opener", watched)
+    assert open_body(PACK[coding](data), coding, 1 << 20) == data
+    assert max(seen) <= encoding.WINDOW
