@@ -1,13 +1,13 @@
 """OpenAI's Agents SDK against a real gateway: an agent calls its tool and answers, on chat completions and on Responses."""
 import json
 
+import agents
 import pytest
 from openai import AsyncOpenAI
 
 from gateway.mock import script as say
 from tests.conftest import KEY, client_key, provider
 
-agents = pytest.importorskip("agents")
 agents.set_tracing_disabled(True)
 
 
