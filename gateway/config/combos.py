@@ -33,6 +33,11 @@ def plans(config: Config, providers: tuple[Provider, ...], problems: Problems) -
             problems.warn(f"{path}.nested", f"has no effect: {table.strategy} compares targets, so inner combos are flattened")
         found.append(Plan(name=table.name, strategy=table.strategy, steps=steps, settings=own,
                           overrides=_overrides(config, base, table, path, problems)))
+    for index, provider in enumerate(config.providers):
+        for name in ComboSettings.__struct_fields__:
+            if name not in _OF_PROVIDERS and getattr(provider.combos, name) not in (None, (), {}):
+                problems.add(f"providers[{index}].combos.{name}",
+                             f"is no setting of a provider; here are {' and '.join(_OF_PROVIDERS)}")
     _nesting(found, problems)
     _aliases(config, known, problems)
     return tuple(found)
@@ -52,16 +57,12 @@ def layered(below: Settings, table: ComboSettings, path: str, problems: Problems
 def _overrides(config: Config, base: Settings, table: ComboTable, path: str, problems: Problems) -> Mapping[str, Settings]:
     """What differs at single providers: below the combo's own settings, above everybody's."""
     found: dict[str, Settings] = {}
-    for index, provider in enumerate(config.providers):
+    for provider in config.providers:
         given: dict[str, Any] = {name: getattr(provider.combos, name) for name in _OF_PROVIDERS
                                  if getattr(provider.combos, name) is not None}
         if given:
             under = msgspec.structs.replace(base, **given)
             found[provider.id or provider.preset] = layered(under, table, path, problems)
-        for name in ComboSettings.__struct_fields__:
-            if name not in _OF_PROVIDERS and getattr(provider.combos, name) not in (None, (), {}):
-                problems.add(f"providers[{index}].combos.{name}",
-                             f"is no setting of a provider; here are {' and '.join(_OF_PROVIDERS)}")
     return found
 
 

@@ -175,11 +175,12 @@ class Limits:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         account.waiting.append(turn)
         try:
-            await asyncio.wait_for(asyncio.shield(turn), wait_s)
+            async with asyncio.timeout(wait_s):
+                await turn
         except TimeoutError:
-            return _withdrawn(account, turn)
+            return _promised(account, turn)
         except BaseException:
-            if _withdrawn(account, turn):
+            if _promised(account, turn):
                 account.running[1] -= 1
                 account.promise()
             raise
@@ -224,14 +225,11 @@ def _shape(ceiling: Ceiling) -> _Shape:
     return ceiling.rpm, ceiling.tpm, ceiling.rpd, ceiling.tpd, ceiling.concurrency
 
 
-def _withdrawn(account: Account, turn: "asyncio.Future[None]") -> bool:
-    """Nobody waits here any more; was the place promised in this very moment?"""
-    if turn.done():
-        return True
-    turn.cancel()
+def _promised(account: Account, turn: "asyncio.Future[None]") -> bool:
+    """The wait is over: was the place promised in this very moment?"""
     if turn in account.waiting:
         account.waiting.remove(turn)
-    return False
+    return turn.done() and not turn.cancelled()
 
 
 def _meters(per_minute: int, per_day: int, before: tuple[Meter, ...]) -> tuple[Meter, ...]:

@@ -28,6 +28,8 @@ _ALIKE: Final[tuple[tuple[frozenset[str], str], ...]] = (
     (frozenset({"transport"}), "transport"),
     (frozenset({"server_error"}), "server_error"),
 )
+# These say that an attempt failed. Where none was made, it is only known that everybody rests: 503 and when to come back.
+_TRIED: Final = frozenset({"timeout", "transport", "server_error"})
 _STATED: Final = frozenset({429, 503})    # statuses that come with Retry-After
 
 # Nobody fits, and nobody rests: the gate that the best of them reached. Gates are passed from the bottom up (walk.gate).
@@ -70,6 +72,8 @@ def nobody(rows: Sequence[Row], requested: str, now: float, wall: float) -> Gate
         kinds = {row.kind for row in waiting}
         soonest_s = min(row.until for row in waiting) - now
         kind = "rate_limited" if kinds & (QUOTA_KINDS | {"limited"}) else _alike(kinds) or "overloaded"
+        if kind in _TRIED:
+            kind = "overloaded"
         text = f"Every target of {requested!r} rests; the next may be asked in {seconds(soonest_s)}. {_list(waiting, now)}"
         return _answer(kind, text, soonest_s, wall)
     reasons = {row.reason for row in rows}

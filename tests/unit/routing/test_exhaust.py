@@ -111,6 +111,8 @@ def at_rest(*kinds, retry_s=None, models=None):
     (["out_of_credits"], 429, "rate_limit_exceeded", 86_400),
     (["server_error", "timeout"], 503, "upstream_unhealthy", 90),
     (["overloaded"], 503, "upstream_unhealthy", 90),
+    (["timeout"], 503, "upstream_unhealthy", 90),
+    (["server_error"], 503, "upstream_unhealthy", 90),
     (["degraded"], 503, "provider_degraded", 90),
     (["auth"], 502, "provider_authentication_failed", None),
     (["auth", "transport"], 503, "upstream_unhealthy", 90),
