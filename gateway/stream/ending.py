@@ -124,7 +124,9 @@ def _invalid(problems: list[str]) -> GatewayError:
 def _violation(call: ToolCall, rules: Rules) -> str:
     """Why the arguments break the declared schema; a schema that cannot be used checks nothing."""
     schema = rules.tools.get(call.name)
-    return structured.violation(json.loads(call.arguments), schema) if schema and call.kind == "function" else ""
+    if not schema or call.kind != "function" or len(call.arguments) > structured.MAX_CHECKED:
+        return ""
+    return structured.violation(json.loads(call.arguments), schema)
 
 
 def _verbatim(choice: Choice, rules: Rules, lenient: bool) -> Ending:

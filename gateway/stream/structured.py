@@ -19,6 +19,7 @@ _MAX_FENCES: Final = 8
 _MAX_PARTS: Final = 32
 _MAX_UNCLOSED: Final = 2                          # brackets of prose that never close; each costs a look at the whole rest
 _BACKTRACKS: Final = 100_000                      # for the patterns of a client's schema
+MAX_CHECKED: Final = 1_000_000                    # characters that are held against a schema; of more, only that it is JSON
 
 _validators: LruMap[bytes, Any] = LruMap(256)
 
@@ -41,7 +42,7 @@ def enforce(text: str, format: Format) -> Healed | None:
                 continue
             if format.kind == "json_object" and not isinstance(value, dict):
                 continue
-            if validator is None or _valid(validator, value):
+            if validator is None or len(candidate) > MAX_CHECKED or not _first(validator, value):
                 return Healed(candidate, changed)
             fallback = fallback or Healed(candidate, changed)
         if fallback is not None:
@@ -52,9 +53,7 @@ def enforce(text: str, format: Format) -> Healed | None:
 def violation(value: Any, schema: dict[str, Any] | None) -> str:
     """Why a value breaks a schema, in the validator's words; "" if it does not, or if the schema itself is broken."""
     validator = _validator(schema)
-    if validator is None or validator.is_valid(value):
-        return ""
-    return next((str(error.message) for error in validator.iter_errors(value) if not _gave_up(error)), "")
+    return "" if validator is None else _first(validator, value)
 
 
 def _whole(text: str) -> list[tuple[str, bool]]:
@@ -128,10 +127,16 @@ def _validator(schema: dict[str, Any] | None) -> Any:
     return made
 
 
-def _valid(validator: Any, value: Any) -> bool:
-    return bool(validator.is_valid(value)) or all(_gave_up(error) for error in validator.iter_errors(value))
-
-
-def _gave_up(error: Any) -> bool:
-    """The validator ran out of steps in a pattern: nobody knows, so it is not held against the answer."""
-    return type(error.kind).__name__.endswith("BacktrackLimitExceeded")
+def _first(validator: Any, value: Any) -> str:
+    """The first thing that is wrong, "" for nothing. Never all of them: ``iter_errors`` makes each before it gives one, which is
+    2 GB and a minute for a list of four million numbers that were to be strings."""
+    if validator.is_valid(value):
+        return ""
+    import jsonschema_rs
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        # The validator ran out of steps in a pattern: nobody knows, so it is not held against the answer.
+        gave_up = type(error.kind).__name__.endswith("BacktrackLimitExceeded")
+        return "" if gave_up else str(error.message) or "it does not fit the schema"
+    return ""

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from gateway.core.request import Format
-from gateway.stream.structured import enforce, violation
+from gateway.stream.structured import MAX_CHECKED, enforce, violation
 
 OBJECT = Format("json_object")
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -88,3 +88,18 @@ def test_a_violation_is_told_in_words() -> None:
 def test_hostile_text_is_refused_without_an_exception() -> None:
     for text in ("[" * 100_000, '{"a":' * 50_000, "```\n" * 50_000, "{ " * 50_000, '"{' * 50_000, "[[]" * 20_000):
         assert healed(text, STRICT) is None
+
+
+MANY: dict[str, Any] = {"properties": {"a": {"type": "array", "items": {"type": "string"}}}}
+
+
+def test_countless_violations_cost_what_the_first_one_does() -> None:
+    text = '{"a":[%s1]}' % ("1," * 400_000)                    # listing them all takes a minute and two gigabytes
+    assert healed(text, Format("json_schema", MANY, strict=True)) is None
+    assert "is not of type" in violation({"a": [1] * 400_000}, MANY)
+
+
+def test_what_is_larger_than_is_ever_checked_only_has_to_be_json() -> None:
+    text = '{"a":["%s",1]}' % ("x" * MAX_CHECKED)
+    assert healed(text, Format("json_schema", MANY, strict=True)) == text
+    assert healed(text[:-1], Format("json_schema", MANY, strict=True)) is None
