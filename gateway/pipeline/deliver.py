@@ -13,8 +13,8 @@ from aiohttp.web_request import BaseRequest
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.direct import Direct, possible
-from gateway.upstream import buffered
 from gateway.policy.access import is_loopback
+from gateway.upstream import buffered
 from gateway.upstream.encoding import open_body
 from gateway.wire.base import Shown, Wire
 
