@@ -48,14 +48,24 @@ def upstream(stack) -> StartUpstream:
     return start
 
 
+class Unread:
+    """Access lines that nobody wants to see between dots."""
+
+    def put(self, line: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
 @pytest.fixture
-def gateway(stack, tmp_path) -> StartGateway:
+def gateway(stack, tmp_path, monkeypatch) -> StartGateway:
     """``await gateway(toml)``: the real server on a free port with this configuration; returns its address.
 
     The same parts in the same order as `gateway serve`, but in the test's own loop. The listener is left in ``start.listener``.
     """
     from gateway.config.load import load
     from gateway.server.listen import listen
+
+    monkeypatch.setattr("gateway.observe.access.LineWriter", Unread)
 
     async def start(config: str) -> str:
         file = tmp_path / "gateway.toml"

@@ -1,7 +1,6 @@
 """``gateway serve``: run the gateway until it is told to stop."""
 import logging
 import os
-import sys
 from pathlib import Path
 
 import click
@@ -46,8 +45,14 @@ def command(config: Path | None, host: str | None, port: int | None, workers: in
 
 
 def announce(url: str) -> None:
-    print(f"gateway is ready at {url}", flush=True)
+    try:
+        print(f"gateway is ready at {url}", flush=True)
+    except OSError:
+        logging.getLogger("gateway.server").warning("ready at %s; nobody reads standard output", url)
 
 
 def log_to_stderr(level: str) -> None:
-    logging.basicConfig(stream=sys.stderr, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    from gateway.observe.lines import LineHandler, LineWriter
+
+    logging.basicConfig(handlers=[LineHandler(LineWriter())], level=level.upper(),
+                        format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,75 +1,32 @@
-"""One line per finished request: who, what, whom, how it ended, how long. Buffered, bounded, never on the request's way.
-
-Lines are made by orjson or a format string (about 1 µs) and written by a thread every 200 ms; above ``MAX_LINES`` waiting
-lines new ones are dropped and counted, since a stalled pipe must not stall the gateway.
-"""
-import asyncio
+"""One line per finished request: who, what, whom, how it ended, how long. Never on the request's way (observe/lines.py)."""
 import re
-import sys
 import time
 from functools import lru_cache
-from typing import TextIO
+from typing import Final
 
 import orjson
 
 from gateway.core.call import Call
+from gateway.observe.lines import LineWriter
 
-FLUSH_S = 0.2
-MAX_LINES = 20_000
 _PLAIN = re.compile(r"[\w./:+@-]+").fullmatch
-QUIET = {"warning", "error", "critical"}            # log levels at which only failures are written
+QUIET: Final = frozenset({"warning", "error", "critical"})      # log levels at which only failures are written
 
 
 class AccessLog:
     """A Journal that writes lines. ``format``: text or json."""
 
-    def __init__(self, format: str = "text", level: str = "info", out: TextIO | None = None) -> None:
-        self._json = format == "json"
+    def __init__(self, format: str = "text", level: str = "info", writer: LineWriter | None = None) -> None:
+        self._line = json_line if format == "json" else text_line
         self._quiet = level in QUIET
-        self._out = out or sys.stderr
-        self._lines: list[str] = []
-        self.dropped = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._writing: asyncio.Future[None] | None = None
+        self._writer = writer or LineWriter()
 
     def add(self, call: Call) -> None:
-        if self._quiet and call.outcome == "ok":
-            return
-        if len(self._lines) >= MAX_LINES:
-            self.dropped += 1
-            return
-        self._lines.append(json_line(call) if self._json else text_line(call))
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
-
-    def _flush(self) -> None:
-        self._timer = None
-        if not self._lines:
-            return
-        if self._writing is not None and not self._writing.done():
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
-            return
-        lines, self._lines = self._lines, []
-        if self.dropped:
-            lines.append(f"{self.dropped} lines dropped: the log is read too slowly\n")
-            self.dropped = 0
-        self._writing = asyncio.get_running_loop().run_in_executor(None, self._write, "".join(lines))
-
-    def _write(self, text: str) -> None:
-        try:
-            self._out.write(text)
-            self._out.flush()
-        except (OSError, ValueError):
-            pass                                     # nobody reads the log any more; requests go on
+        if call.outcome != "ok" or not self._quiet:
+            self._writer.put(self._line(call))
 
     async def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._writing is not None:
-            await self._writing
-        if self._lines:
-            self._write("".join(self._lines))
-            self._lines = []
+        self._writer.close()
 
 
 def facts(call: Call) -> dict[str, object]:

@@ -22,7 +22,11 @@ def caller(call: Call, client: Client, ground: Ground) -> Principal:
                            retry_after_s=SHED_RETRY_S)
     principal = identify(client, ground)
     if principal.anonymous:
-        refused = access.browser_guard(client.headers, client.method, ground.snapshot.server.cors_allow_origins)
+        if not client.local:
+            raise GatewayError("forbidden", "Without client keys only this machine is served; configure [[auth.keys]].",
+                               code="host_not_allowed")
+        refused = access.browser_guard(client.headers, client.method, ground.snapshot.server.cors_allow_origins,
+                                       call.operation == "transcriptions")
         if refused is not None:
             raise refused
     call.principal = principal.name

@@ -13,8 +13,11 @@ from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.routing.health import Health
+from gateway.server.keep import Keeper
 from gateway.store.opening import store_at
+from gateway.store.vault import vault_at
 from gateway.surfaces.desk import Desk
+from gateway.upstream.tokens import Tokens
 from gateway.upstream.transport import Transport
 
 
@@ -28,6 +31,8 @@ class Parts(msgspec.Struct):
     inflight: Inflight
     store: Store
     traces: Traces
+    keeper: Keeper
+    tokens: Tokens
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -37,11 +42,13 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
 
     clock = clock or SystemClock()
     transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
-    limits = Limits()
-    parts = Parts(transports=transports, health=Health(dice=Random()), limits=limits,
+    limits, store = Limits(), store_at(snapshot.store, clock)
+    health = Health(dice=Random())
+    parts = Parts(transports=transports, health=health, limits=limits,
                   journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
-                  inflight=Inflight(), store=store_at(snapshot.store, clock), traces=Traces())
-    parts.health.usage = limits.used
+                  inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
+                  tokens=Tokens(transports["network"], clock, vault_at(snapshot.store)))
+    health.usage = limits.used
     return Desk(ground(snapshot, parts)), parts
 
 
@@ -51,12 +58,14 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.health.budget_s = snapshot.routing.budget_s
     return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
-                  inflight=parts.inflight, store=parts.store, traces=parts.traces)
+                  inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens)
 
 
 async def dissolve(parts: Parts) -> None:
+    await parts.tokens.close()
     for transport in parts.transports.values():
         await transport.close()
+    await parts.keeper.close()
     await parts.store.close()
     await parts.journal.close()
 

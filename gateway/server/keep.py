@@ -4,7 +4,6 @@ Nothing waits for it: a store that cannot be read or written is said in the log,
 """
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
@@ -61,20 +60,3 @@ class Keeper:
         while True:
             await asyncio.sleep(self._save_s)
             await self.save()
-
-
-class MemoryState:
-    """``StateStore`` without a file: for ``memory:`` and for tests."""
-
-    def __init__(self) -> None:
-        self.rows: dict[tuple[str, str], StateRow] = {}
-
-    async def load(self) -> list[StateRow]:
-        return list(self.rows.values())
-
-    async def save(self, rows: Sequence[StateRow]) -> None:
-        for row in rows:
-            if row.value is None:
-                self.rows.pop((row.book, row.key), None)
-            else:
-                self.rows[row.book, row.key] = row

@@ -6,7 +6,6 @@ upstream along.
 """
 import asyncio
 import logging
-import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
@@ -17,6 +16,7 @@ from gateway.config.snapshot import Snapshot
 from gateway.core.errors import GatewayError
 from gateway.server import compose
 from gateway.server.drain import drain
+from gateway.server.http import HttpServer
 from gateway.surfaces import routes
 from gateway.surfaces.desk import Desk, preflight
 
@@ -35,9 +35,14 @@ def dispatcher(desk: Desk) -> Callable[[BaseRequest], Awaitable[web.StreamRespon
         path = http.rel_url.raw_path
         doors = exact.get(path) or routes.find(path)
         door = doors.get(http.method)
-        if door is not None:
-            return await door.handler(http, door, desk)
-        return await misfit(http, doors, desk)
+        try:
+            if door is not None:
+                return await door.handler(http, door, desk)
+            return await misfit(http, doors, desk)
+        except GatewayError as error:
+            if error.kind != "client_gone":
+                raise
+            raise ConnectionResetError("the client went away") from None
 
     return dispatch
 
@@ -66,9 +71,10 @@ class Listener:
     def __init__(self, desk: Desk, parts: compose.Parts) -> None:
         self.desk = desk
         self.parts = parts
-        self._server = web.Server(dispatcher(desk), handler_cancellation=True, access_log=None, auto_decompress=False,
+        self._server = HttpServer(dispatcher(desk), handler_cancellation=True, access_log=None, auto_decompress=False,
                                   keepalive_timeout=KEEPALIVE_S)
         self._sockets: list[asyncio.AbstractServer] = []
+        self.host = ""
         self.port = 0
 
     async def open(self, host: str, port: int, *, tls: ssl.SSLContext | None = None, unix: str = "") -> None:
@@ -76,7 +82,7 @@ class Listener:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(self._server, host, port, backlog=BACKLOG, ssl=tls)
         self._sockets.append(server)
-        self.port = server.sockets[0].getsockname()[1]
+        self.host, self.port = server.sockets[0].getsockname()[:2]
         if unix:
             self._sockets.append(await loop.create_unix_server(self._server, unix, backlog=BACKLOG))
 
@@ -102,6 +108,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None) ->
     listener = Listener(desk, parts)
     server = snapshot.server
     await parts.store.open()
+    await parts.keeper.open()
     try:
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
                             unix=server.unix)
@@ -114,12 +121,3 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None) ->
 def url(snapshot: Snapshot, listener: Listener, host: str) -> str:
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if snapshot.server.tls_cert else 'http'}://{shown}:{listener.port}"
-
-
-def reachable(host: str) -> bool:
-    """Is this an address that can be bound at all?"""
-    try:
-        socket.getaddrinfo(host, 0)
-    except OSError:
-        return False
-    return True

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.config.check import loopback
 from gateway.config.load import ConfigError
 from gateway.config.snapshot import Snapshot
 from gateway.server import compose
@@ -61,6 +62,11 @@ class Reloader:
             for path, message in error.problems:
                 log.error("configuration not reloaded: %s: %s", path, message)
             return error.problems
+        if not snapshot.keys and not loopback(self._listener.host):
+            problem = ("auth.keys", f"the gateway accepts on {self._listener.host}, which is not loopback: it cannot go on "
+                       "without a client key")
+            log.error("configuration not reloaded: %s: %s", *problem)
+            return [problem]
         desk, old = self._listener.desk, self._listener.desk.ground.snapshot
         if (snapshot.server.host, snapshot.server.port) != (old.server.host, old.server.port):
             log.warning("server.host and server.port change with the next restart only")

@@ -1,12 +1,15 @@
 """How long does the process live? Start, signals, reload, stop: ``gateway serve`` is this."""
 import asyncio
 import gc
+import logging
 import signal
 from collections.abc import Callable
 
 from gateway.config.snapshot import Snapshot
 from gateway.server import listen as listening
 from gateway.server.reload import Reloader
+
+log = logging.getLogger("gateway.server")
 
 
 def settle_memory() -> None:
@@ -24,8 +27,15 @@ async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, 
     listener = await listening.listen(snapshot, host, port)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def leave() -> None:
+        """The first signal drains; a second one ends what is left now."""
+        if stop.is_set() and listener.parts.inflight.on_empty is not None:
+            listener.parts.inflight.on_empty()
+        stop.set()
+
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, stop.set)
+        loop.add_signal_handler(name, leave)
     reloader = Reloader(listener, reload, snapshot.source) if reload is not None else None
     if reloader is not None:
         loop.add_signal_handler(signal.SIGHUP, reloader.poke)
@@ -34,6 +44,7 @@ async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, 
     on_ready(listening.url(snapshot, listener, host or snapshot.server.host))
     try:
         await stop.wait()
+        log.info("stopping: %d requests under way", listener.parts.inflight.count)
     finally:
         if reloader is not None:
             reloader.stop()

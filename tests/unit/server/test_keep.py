@@ -1,6 +1,8 @@
 """What routing learned is there again after a restart, and a store that fails stops nobody."""
 from gateway.routing.health import Health
-from gateway.server.keep import Keeper, MemoryState
+from gateway.server.keep import Keeper
+from gateway.store.sqlite import SqliteStore
+from gateway.store.state import MemoryState
 from tests.unit.routing.scene import WALL, catalog, error, provider
 
 HOUSE = catalog(provider("a", "m"))
@@ -57,3 +59,22 @@ async def test_what_could_not_be_written_is_written_later():
     store.broken = False
     await keeper.close()
     assert [row.book for row in store.rows.values()] == ["cooldown"]
+
+
+async def test_a_file_keeps_it_too(tmp_path):
+    clock = Hands(1000.0)
+    store, before = SqliteStore(tmp_path / "g.db", clock), Health()
+    await store.open()
+    keeper = Keeper(before, store.state, clock)
+    await keeper.open()
+    before.failed(CANDIDATE, error("out_of_credits"), 1000.0, WALL)
+    await keeper.close()
+    await store.close()
+    later, after = SqliteStore(tmp_path / "g.db", clock), Health()
+    await later.open()
+    again = Keeper(after, later.state, clock)
+    await again.open()
+    assert after.blocked(CANDIDATE, 1000.0)[1] == "out_of_credits"
+    after.cleared(CANDIDATE)
+    await again.close()
+    await later.close()

@@ -1,0 +1,84 @@
+"""A log that nobody reads holds up nobody."""
+import logging
+import os
+import time
+
+from gateway.core.call import Call
+from gateway.observe.access import AccessLog
+from gateway.observe.lines import LineHandler, LineWriter
+
+
+def read_all(fd):
+    os.set_blocking(fd, False)
+    data = b""
+    while True:
+        try:
+            piece = os.read(fd, 65536)
+        except BlockingIOError:
+            return data.decode()
+        if not piece:
+            return data.decode()
+        data += piece
+
+
+def test_lines_come_out_in_order():
+    out, fd = os.pipe()
+    writer = LineWriter(fd)
+    for i in range(2_000):
+        writer.put(f"{i}\n")
+    writer.close()
+    assert read_all(out).split() == [str(i) for i in range(2_000)]
+
+
+def test_a_full_pipe_blocks_neither_put_nor_close_and_losses_are_counted():
+    out, fd = os.pipe()
+    writer = LineWriter(fd, max_lines=100)
+    began = time.monotonic()
+    for _ in range(2_000):
+        writer.put("x" * 200 + "\n")
+    writer.close()                                # the thread is stuck in a full pipe by now
+    for _ in range(200):
+        writer.put("y\n")
+    writer.close()
+    assert time.monotonic() - began < 10          # a blocked writer would never come here
+    assert writer.dropped > 0
+    os.close(out)
+
+
+def test_a_closed_pipe_is_nobodys_failure():
+    out, fd = os.pipe()
+    os.close(out)
+    writer = LineWriter(fd)
+    writer.put("gone\n")
+    writer.close()
+
+
+def test_logging_goes_the_same_way():
+    out, fd = os.pipe()
+    writer = LineWriter(fd)
+    log = logging.Logger("here")
+    log.addHandler(LineHandler(writer))
+    log.error("it is %s", "told")
+    writer.close()
+    assert read_all(out) == "it is told\n"
+
+
+def test_quiet_levels_tell_failures_only():
+    out, fd = os.pipe()
+    writer = LineWriter(fd)
+    journal = AccessLog("json", "error", writer)
+    for outcome in ("ok", "failed"):
+        journal.add(Call(id=outcome, surface="chat", wire="openai-chat", operation="chat", started=1.0, wall=0.0, outcome=outcome))
+    writer.close()
+    lines = read_all(out).splitlines()
+    assert len(lines) == 1 and '"outcome":"failed"' in lines[0] and '"time":"1970-01-01T00:00:00Z"' in lines[0]
+
+
+def test_a_clients_words_cannot_forge_a_line():
+    out, fd = os.pipe()
+    writer = LineWriter(fd)
+    call = Call(id="r", surface="chat", wire="openai-chat", operation="chat", started=1.0, wall=0.0, outcome="ok")
+    call.routed = "a/m status=200\nforged"
+    AccessLog(writer=writer).add(call)
+    writer.close()
+    assert read_all(out).count("\n") == 1
