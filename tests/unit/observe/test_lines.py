@@ -34,11 +34,11 @@ def test_a_full_pipe_blocks_neither_put_nor_close_and_losses_are_counted():
     out, fd = os.pipe()
     writer = LineWriter(fd, max_lines=100)
     began = time.monotonic()
-    for _ in range(2_000):
-        writer.put("x" * 200 + "\n")
-    writer.close()                                # the thread is stuck in a full pipe by now
-    for _ in range(200):
-        writer.put("y\n")
+    for _ in range(3_000):                        # until the thread is stuck in a full pipe and the queue is full as well
+        writer.put("x" * 5_000 + "\n")
+        time.sleep(0.001)
+        if writer.dropped > 100:
+            break
     writer.close()
     assert time.monotonic() - began < 10          # a blocked writer would never come here
     assert writer.dropped > 0
