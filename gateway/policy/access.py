@@ -42,11 +42,13 @@ def restrict(principal: Principal, requested: str, kind: str, targets: tuple[T, 
     return kept
 
 
-def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Sequence[str] = ()) -> GatewayError | None:
+def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Sequence[str] = (),
+                  form: bool = False) -> GatewayError | None:
     """Open mode only: a web page must not spend the user's keys (contract 4). ``origins``: server.cors_allow_origins.
 
     A page cannot send JSON to another origin without asking first (CORS), cannot forge Origin or Sec-Fetch-Site, and reaches us
-    by a name of its own only when that name was rebound to loopback: each is checked by itself.
+    by a name of its own only when that name was rebound to loopback: each is checked by itself. ``form``: this door takes forms
+    (uploads of audio); a page could send one unasked, but never without Origin or Sec-Fetch-Site.
     """
     host = headers.get("host")
     if host is not None and not is_loopback(host):
@@ -61,6 +63,8 @@ def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Seq
         if site is not None and site.strip().lower() == "cross-site":
             return GatewayError("forbidden", "Cross-site requests of web pages are refused without client keys.",
                                 code="origin_not_allowed")
+    if form and origin is None and "sec-fetch-site" not in headers and headers.get("content-type", "").startswith("multipart/"):
+        return None
     if method not in _BODILESS and not _is_json(headers.get("content-type", "")):
         return GatewayError("unsupported_media_type", "Send the body with 'Content-Type: application/json'.",
                             param="content-type")

@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import count, gemini, generate, health, models, ollama, oneshot, responses_state
+from gateway.surfaces import count, gemini, generate, health, media, models, ollama, oneshot, responses_state
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -41,6 +41,12 @@ ROUTES: tuple[Door, ...] = (
     Door("messages", "POST", "/v1/messages", generate.generate, wire="anthropic"),
     Door("count_tokens", "POST", "/v1/messages/count_tokens", count.messages, wire="anthropic", operation="count_tokens"),
     Door("embeddings", "POST", "/v1/embeddings", oneshot.embeddings, operation="embeddings"),
+    Door("images", "POST", "/v1/images/generations", media.relay, operation="images"),
+    Door("speech", "POST", "/v1/audio/speech", media.relay, operation="speech"),
+    Door("transcriptions", "POST", "/v1/audio/transcriptions", media.relay, operation="transcriptions"),
+    Door("moderations", "POST", "/v1/moderations", media.relay, operation="moderations"),
+    Door("rerank", "POST", "/v1/rerank", media.relay, operation="rerank"),
+    *(Door("absent", method, f"/v1/{name}", media.absent) for name in ("files", "batches", "realtime") for method in ("GET", "POST")),
     Door("models", "GET", "/v1/models", models.listing),
     Door("model", "GET", "/v1/models/", models.one, tail=True),
     Door("models", "GET", "/v1beta/models", models.listing, wire="gemini", query_key=True),
