@@ -57,6 +57,9 @@ class Store(Protocol):
     def responses(self) -> Responses: ...
 
     @property
+    def state(self) -> "StateStore": ...
+
+    @property
     def reachable(self) -> bool:
         """Will what is put now be written?"""
         ...

@@ -14,6 +14,7 @@ from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.routing.health import Health
 from gateway.server.keep import Keeper
+from gateway.server.keep import Keeper
 from gateway.store.opening import store_at
 from gateway.store.vault import vault_at
 from gateway.surfaces.desk import Desk
@@ -65,6 +66,7 @@ async def dissolve(parts: Parts) -> None:
     await parts.tokens.close()
     for transport in parts.transports.values():
         await transport.close()
+    await parts.keeper.close()
     await parts.keeper.close()
     await parts.store.close()
     await parts.journal.close()

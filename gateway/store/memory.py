@@ -4,6 +4,7 @@ from collections import OrderedDict
 from gateway.core.clock import Clock
 from gateway.core.ports import Kept
 from gateway.store.bounds import IN_MEMORY, Bounds
+from gateway.store.state import MemoryState
 
 
 class MemoryResponses:
@@ -76,6 +77,7 @@ class MemoryStore:
 
     def __init__(self, clock: Clock) -> None:
         self.responses = MemoryResponses(clock)
+        self.state = MemoryState()
 
     async def open(self) -> None:
         """Nothing to open."""

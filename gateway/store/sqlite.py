@@ -11,6 +11,7 @@ import aiosqlite
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.store.responses import SqliteResponses
+from gateway.store.state import SqliteState
 from gateway.store.writer import BUSY_MS, Writer, log, reason
 
 Rows = Iterable[sqlite3.Row]
@@ -59,6 +60,7 @@ class SqliteStore:
         self.writer = Writer(path)
         self.reader = Reader(self.writer)
         self.responses = SqliteResponses(self.writer, self.reader.rows, clock)
+        self.state = SqliteState(self.writer, self.reader.rows, clock)
 
     @property
     def reachable(self) -> bool:
