@@ -7,7 +7,7 @@ from gateway.core.events import ToolArgs, ToolDelta, ToolStart
 from gateway.stream.json_text import strict
 from gateway.stream.mend import Mender
 from gateway.stream.shape import shape
-from gateway.stream.toolcalls import NAMELESS, Board, Ids, Piled, Schemas, broken, declared
+from gateway.stream.toolcalls import NAMELESS, Board, Ids, Names, Piled, Schemas, broken
 
 Leaving = list[ToolStart | ToolArgs]
 
@@ -26,12 +26,13 @@ class _Sent:
 
 class LiveCalls:
     """The calls of one choice, leaving as they come."""
-    __slots__ = ("invalid", "_board", "_schemas", "_ids", "_sent", "_n_started", "_n_settled")
+    __slots__ = ("invalid", "_board", "_schemas", "_names", "_ids", "_sent", "_n_started", "_n_settled")
 
     def __init__(self, schemas: Schemas) -> None:
         self.invalid: list[str] = []
         self._board = Board()
         self._schemas = schemas
+        self._names = Names(schemas)
         self._ids = Ids()
         self._sent: dict[int, _Sent] = {}         # by the call's order
         self._n_started = 0
@@ -39,6 +40,9 @@ class LiveCalls:
 
     def __bool__(self) -> bool:
         return bool(self._board.calls)
+
+    def __len__(self) -> int:
+        return len(self._board.calls)
 
     @property
     def n_bytes(self) -> int:
@@ -56,7 +60,8 @@ class LiveCalls:
             if earlier.name and earlier.order not in self._sent:
                 out += self._start(earlier)
         self._n_settled = max(self._n_settled, call.order)
-        if call.name and (call.tail or (call.id and self._sure(call.name))):
+        # before any argument a name may only leave if it cannot go on
+        if call.name and (call.tail or (call.id and self._names.sure(call.name))):
             out += self._start(call)
         return out
 
@@ -79,12 +84,8 @@ class LiveCalls:
                 self.invalid.append(broken(sent.name))
         return out
 
-    def _sure(self, name: str) -> bool:
-        """May the name leave before any argument? Not while it may go on."""
-        return name in self._schemas and not any(other != name and other.startswith(name) for other in self._schemas)
-
     def _start(self, call: Piled) -> Leaving:
-        name = declared(call.name, self._schemas)
+        name = self._names.meant(call.name)
         mender = Mender(shape(self._schemas.get(name))) if call.kind == "function" else None
         sent = self._sent[call.order] = _Sent(self._n_started, name, mender)
         self._n_started += 1

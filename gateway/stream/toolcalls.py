@@ -5,6 +5,7 @@ repeat the id or the whole name on each piece, some send the complete arguments 
 call a piece belongs to, in constant time a piece; ``Calls`` hands out the finished calls, complete and repaired.
 """
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -203,6 +204,9 @@ class Calls:
     def __bool__(self) -> bool:
         return bool(self._board.calls)
 
+    def __len__(self) -> int:
+        return len(self._board.calls)
+
     @property
     def n_bytes(self) -> int:
         return self._board.n_bytes
@@ -214,19 +218,19 @@ class Calls:
         """The calls that may leave; those that may not are named in ``invalid``. ``cut``: the output limit ended the turn,
         so nothing is invalid and the last call passes as it is."""
         self.invalid = ["too many tool calls"] if self._board.overfull else []
-        ids = Ids()
+        ids, names = Ids(), Names(schemas)
         found: list[ToolCall] = []
         for call in self._board.calls:
-            arguments, reason = self._judged(call, schemas, cut)
+            name = names.meant(call.name)
+            arguments, reason = self._judged(call, name, schemas, cut)
             if reason and not cut:
                 self.invalid.append(reason)
             elif call.name:
-                found.append(ToolCall(len(found), ids.unique(call.id), declared(call.name, schemas), arguments, call.choice,
-                                      call.kind, call.extra))
+                found.append(ToolCall(len(found), ids.unique(call.id), name, arguments, call.choice, call.kind, call.extra))
         return found
 
-    def _judged(self, call: Piled, schemas: Schemas, cut: bool) -> tuple[str, str]:
-        name, arguments = declared(call.name, schemas), call.arguments
+    def _judged(self, call: Piled, name: str, schemas: Schemas, cut: bool) -> tuple[str, str]:
+        arguments = call.arguments
         if call.kind == "custom":
             return arguments, "" if name else NAMELESS
         if cut and call is self._board.calls[-1] and nothing(arguments):
@@ -244,14 +248,49 @@ def broken(name: str) -> str:
 
 def declared(name: str, schemas: Schemas) -> str:
     """The declared name that a slightly wrong one means; the name itself if there is none."""
-    if name in schemas or not schemas:
-        return name
-    found = _NAME.fullmatch(name.strip())
-    if found and found[1] in schemas:
-        return found[1]
-    # A wire has to respell a name where its API takes fewer signs or a shorter one; models mix up signs as well.
-    told = _spelled(name)
-    return next((one for one in schemas if (is_one := _spelled(one)) == told or len(told) >= _CUT and is_one.startswith(told)), name)
+    return Names(schemas).meant(name)
+
+
+class Names:
+    """The declared names, for the calls of one turn: spelled out at most once, whatever an upstream calls and how often."""
+    __slots__ = ("_schemas", "_sorted", "_spelled", "_starts")
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._sorted: list[str] | None = None
+        self._spelled: dict[str, str] | None = None
+        self._starts: list[str] = []              # the spellings in order, to find the one that a cut one begins
+
+    def meant(self, name: str) -> str:
+        """The declared name that a slightly wrong one means; the name itself if there is none."""
+        schemas = self._schemas
+        if name in schemas or not schemas:
+            return name
+        found = _NAME.fullmatch(name.strip())
+        if found and found[1] in schemas:
+            return found[1]
+        # A wire has to respell a name where its API takes fewer signs or a shorter one; models mix up signs as well.
+        return self._by_spelling(name)
+
+    def _by_spelling(self, name: str) -> str:
+        if self._spelled is None:
+            self._spelled = {_spelled(one): one for one in reversed(list(self._schemas))}
+            self._starts = sorted(self._spelled)
+        told = _spelled(name)
+        if told in self._spelled:
+            return self._spelled[told]
+        at = bisect_left(self._starts, told)
+        longer = self._starts[at] if len(told) >= _CUT and at < len(self._starts) else ""
+        return self._spelled[longer] if longer.startswith(told) and longer else name
+
+    def sure(self, name: str) -> bool:
+        """Is this a declared name with which no other begins?"""
+        if name not in self._schemas:
+            return False
+        if self._sorted is None:
+            self._sorted = sorted(self._schemas)
+        at = bisect_left(self._sorted, name) + 1
+        return at == len(self._sorted) or not self._sorted[at].startswith(name)
 
 
 def _spelled(name: str) -> str:

@@ -66,6 +66,7 @@ __all__ = ["DIALECT", "PASSTHROUGH", "STRUCTURED", "UNDECIDED", "Rules", "Turn"]
 
 MAX_CHOICES: Final = 128        # OpenAI's own limit for n
 HEAVY_CHARS: Final = 8192       # more repair and schema work than the event loop should wait for
+CALL_CHARS: Final = 64          # of that work, what a call is beside its characters
 FRAMING_BYTES: Final = 8        # "data: " and the blank line
 CHARS_PER_FRAME: Final = 4      # of text, where frames were not looked into: about a token each
 
@@ -187,6 +188,7 @@ class Turn:
             return False
         n_chars = self._n_calls
         for choice in self._choices.values():
+            n_chars += CALL_CHARS * len(choice.calls or choice.live or ())
             if choice.hold and (choice.mode is DIALECT or choice.mode is STRUCTURED or choice.whole):
                 n_chars += len(choice.held_text())
         return n_chars > HEAVY_CHARS

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from gateway.core.events import ToolCall, ToolDelta
+from gateway.stream import toolcalls
+from gateway.stream.live import LiveCalls
 from gateway.stream.toolcalls import MAX_CALLS, Calls, declared
 
 SCHEMAS: dict[str, dict[str, Any] | None] = {"get_weather": {"type": "object", "properties": {"days": {"type": "array"}}}, "now": None}
@@ -161,6 +163,27 @@ def test_a_call_that_the_output_limit_cut_passes_as_it_is() -> None:
 def test_a_name_with_a_servers_leftovers_means_the_declared_tool(name: str, means: str) -> None:
     assert declared(name, SCHEMAS) == means
     assert declared(name, {}) == name
+
+
+def test_the_declared_names_are_spelled_once_for_all_calls_of_a_turn(monkeypatch) -> None:
+    spelled = []
+    real = toolcalls._spelled
+    monkeypatch.setattr(toolcalls, "_spelled", lambda name: (spelled.append(name), real(name))[1])
+    schemas = {f"tool.{i}": None for i in range(300)}
+    calls, live = Calls(), LiveCalls(schemas)
+    for index in range(300):
+        calls.add(D(index, f"c{index}", f"nobody {index}", "{}"))
+        live.add(D(index, f"c{index}", f"nobody {index}", "{}"))
+    assert len(calls.finished(schemas)) == 300
+    assert len(spelled) == 4 * 300
+
+
+@pytest.mark.parametrize(("name", "means"), [
+    ("look_up", "look.up"), ("look-up", "look.up"), ("_look_up", "look.up"), ("look", "look"), ("loo", "loo"),
+    ("x" * 60, "x" * 80), ("x" * 59, "x" * 59), ("x" * 81, "x" * 81),
+])
+def test_a_name_in_another_spelling_or_cut_to_what_an_api_takes_means_the_declared_tool(name: str, means: str) -> None:
+    assert declared(name, {"look.up": None, "look": None, "x" * 80: None, "look_up.": None}) == means
 
 
 def test_calls_are_counted_and_bounded() -> None:

@@ -239,6 +239,13 @@ def test_much_work_is_left_to_eof() -> None:
     assert not t.heavy and t.eof(3.0) == []
 
 
+def test_many_small_calls_are_as_heavy_as_a_large_one() -> None:
+    few, many = turn(tools=TOOLS), turn(tools=TOOLS)
+    few.feed([ToolDelta(index=index, id=f"c{index}", name="now", arguments="{}") for index in range(20)], 1.0)
+    many.feed([ToolDelta(index=index, id=f"c{index}", name="now", arguments="{}") for index in range(200)], 1.0)
+    assert many.heavy and not few.heavy
+
+
 def test_a_whole_reply_with_clean_calls_is_untouched() -> None:
     t = turn(tools=TOOLS, stream=False)
     play(t, ToolDelta(index=0, id="call_1", name="get_weather", arguments=PARIS), Finish("tool_calls"), USAGE, DONE)
