@@ -1,7 +1,10 @@
 """What is asked when texts shall become vectors, and what comes back, whatever the wire format."""
+from typing import Any
+
 import msgspec
 
 Inputs = list[str] | list[list[int]]
+Vector = list[float] | str
 
 
 class Ask(msgspec.Struct, kw_only=True):
@@ -26,8 +29,9 @@ class Ask(msgspec.Struct, kw_only=True):
 
 class Vectors(msgspec.Struct, kw_only=True):
     """One vector an input, in their order: numbers, or base64 text as OpenAI writes it. ``tokens`` None = not told.
-    ``raw`` and ``model``: the upstream's own body and name, where the body is in the form that the client asked for."""
-    items: list[list[float]] | list[str]
+    ``raw`` and ``model``: the upstream's own body and name, where the body is in the form that the client asked for; then
+    ``items`` are pieces of JSON that nobody has read."""
+    items: list[Any]
     tokens: int | None = None
     raw: bytes | None = None
     model: str = ""

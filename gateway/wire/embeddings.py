@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from gateway.core.embedding import Ask, Inputs, Vectors
+from gateway.core.embedding import Ask, Inputs, Vector, Vectors
 from gateway.core.errors import GatewayError, bad_request
 from gateway.core.redact import redact, redact_json
 from gateway.wire import lenient, splice
@@ -21,6 +21,7 @@ from gateway.wire.ollama import embed as ollama
 from gateway.wire.problems import decode, invalid
 
 MAX_INPUTS: Final = 2_048
+_EMPTY: Final = b"[]"                            # or two quotes
 WIRE: Final = "openai-chat"
 _encode = msgspec.json.encode
 
@@ -72,18 +73,19 @@ def _tokens(given: list[Any]) -> bool:
 
 def render(vectors: Vectors, ask: Ask, model: str) -> bytes:
     """The client's answer; the upstream's own body where it is in the form that was asked for."""
-    if vectors.raw is not None and vectors.model:
+    if vectors.raw is not None:
         if vectors.model == model:
             return vectors.raw
         if (named := splice.set_model(vectors.raw, vectors.model, model)) is not None:
             return named
+        vectors.items = [msgspec.json.decode(item) for item in vectors.items]
     items: list[Any] = [(packed if ask.base64 else unpacked)(item) for item in vectors.items]
     rows = [{"object": "embedding", "index": i, "embedding": item} for i, item in enumerate(items)]
     tokens = vectors.tokens or 0
     return _encode({"object": "list", "data": rows, "model": model, "usage": {"prompt_tokens": tokens, "total_tokens": tokens}})
 
 
-def packed(vector: list[float] | str) -> str:
+def packed(vector: Vector) -> str:
     """Base64 of little-endian float32."""
     if isinstance(vector, str):
         return vector
@@ -93,7 +95,7 @@ def packed(vector: list[float] | str) -> str:
     return base64.b64encode(numbers.tobytes()).decode()
 
 
-def unpacked(vector: list[float] | str) -> list[float]:
+def unpacked(vector: Vector) -> list[float]:
     """The numbers. Raises bad_reply."""
     if not isinstance(vector, str):
         return vector
@@ -109,7 +111,7 @@ def unpacked(vector: list[float] | str) -> list[float]:
 
 # ---------------------------------------------------------------- an upstream of OpenAI's format
 class _Row(msgspec.Struct):
-    embedding: list[float] | str
+    embedding: msgspec.Raw                       # numbers are only read where they have to be written anew
     index: int | None = None
 
 
@@ -120,6 +122,7 @@ class _Reply(msgspec.Struct):
 
 
 _reply = msgspec.json.Decoder(_Reply)
+_vector: "msgspec.json.Decoder[list[float] | str]" = msgspec.json.Decoder(list[float] | str)
 
 
 def build(ask: Ask, to: Outbound) -> bytes:
@@ -146,12 +149,18 @@ def read(raw: bytes, ask: Ask) -> Vectors:
     ordered = all(row.index in (None, i) for i, row in enumerate(rows))
     if not ordered:
         rows = sorted(rows, key=lambda row: row.index or 0)
-    form = str if ask.base64 else list
-    exact = ask.wire == WIRE and ordered and bool(body.usage) and all(isinstance(row.embedding, form) and row.index is not None
-                                                                        for row in rows)
-    told = (body.usage or {}).get("prompt_tokens", (body.usage or {}).get("total_tokens"))
-    return Vectors(items=[row.embedding for row in rows], tokens=told if isinstance(told, int) else None,  # type: ignore[arg-type]
-                   raw=raw if exact else None, model=body.model or "")
+    usage = body.usage or {}
+    told = usage.get("prompt_tokens", usage.get("total_tokens"))
+    tokens = told if isinstance(told, int) else None
+    items = [bytes(row.embedding) for row in rows]
+    form = b'"' if ask.base64 else b"["
+    if ask.wire == WIRE and ordered and body.model and tokens is not None \
+            and all(item.startswith(form) and row.index is not None for item, row in zip(items, rows, strict=True)):
+        return Vectors(items=[item if len(item) > len(_EMPTY) else b"" for item in items], tokens=tokens, raw=raw, model=body.model)
+    try:
+        return Vectors(items=[_vector.decode(item) for item in items], tokens=tokens, model=body.model or "")
+    except msgspec.DecodeError:
+        raise _no_answer(raw) from None
 
 
 def _no_answer(raw: bytes) -> GatewayError:

@@ -81,10 +81,12 @@ class Decoder:
 class Encoder:
     """One stream to one client."""
 
-    __slots__ = ("_shown", "_finish", "_usage")
+    __slots__ = ("_shown", "_lead", "_finish", "_usage")
 
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
+        # How every line begins; what it says follows.
+        self._lead = dump({"model": shown.model, "created_at": stamp(shown.created)})[:-1] + b","
         self._finish: ev.Finish | None = None
         self._usage: ev.Usage | None = None
 
@@ -114,17 +116,16 @@ class Encoder:
 
     def _say(self, said: Json) -> bytes:
         if self._shown.operation == GENERATE:
-            content = {"response": said.pop("content")} | said
+            content: Json = {"response": said.pop("content")} | said
         else:
-            content = {"message": {"role": "assistant"} | said}
-        return line(dump(self._head() | content | {"done": False}))
-
-    def _head(self) -> Json:
-        return {"model": self._shown.model, "created_at": stamp(self._shown.created)}
+            content = {"message": {"role": "assistant", **said}}
+        content["done"] = False
+        return line(self._lead + dump(content)[1:])
 
     def _last(self) -> bytes:
-        return line(dump(self._head() | empty(self._shown.operation) | {"done": True, "done_reason": stop_out(
-            self._finish.reason if self._finish else "stop")} | closing(self._usage, self._shown.elapsed())))
+        reason = self._finish.reason if self._finish else "stop"
+        return line(self._lead + dump(empty(self._shown.operation) | {"done": True, "done_reason": stop_out(reason)}
+                                      | closing(self._usage, self._shown.elapsed()))[1:])
 
 
 def empty(operation: str) -> Json:
