@@ -14,6 +14,7 @@ from gateway.config.problems import render as render
 from gateway.config.schema import Config, Key
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
+from gateway.upstream import images
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _VIRTUAL: Final = ("auto", "fusion", "combo")          # names that mean something else (contract 3)
@@ -49,6 +50,12 @@ def server(config: Config, problems: Problems) -> None:
             problems.add(f"server.{name}", f"cannot read {file}")
     if len(table.unix.encode()) > 100:
         problems.add("server.unix", "must be at most 100 bytes long")
+
+
+def extras(config: Config, problems: Problems) -> None:
+    """A setting whose package is missing must not be silently without effect."""
+    if config.images.max_side and not images.available():
+        problems.add("images.max_side", f"needs a package: {images.EXTRA}; or leave it out")
 
 
 def _origin(text: str) -> bool:

@@ -83,6 +83,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     """Check what the fields mean together and build what runs."""
     available.refuse(config, problems)
     check.server(config, problems)
+    check.extras(config, problems)
     keys = check.client_keys(config, problems, wall)
     paths = {order: f"providers[{order}]" for order in range(len(config.providers))}
     providers = tuple(upstreams.build(table, paths[order], order, env, problems, timeouts=config.timeouts,
@@ -95,6 +96,6 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     if problems.found:
         raise ConfigError(problems.found)
     return Snapshot(server=config.server, keys=keys, providers=providers, combos=plans, routing=config.routing,
-                    stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log, ollama=config.ollama,
+                    stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log, images=config.images, ollama=config.ollama,
                     store=store, warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

@@ -60,6 +60,7 @@ class Request(msgspec.Struct, kw_only=True):
     clean: bool = True
     operation: str = "chat"
     conversation: "Conversation | None" = None
+    fetched: dict[str, tuple[str, str]] = {}     # address -> (media type, base64) of what had to be fetched for a wire
 
 
 class Text(msgspec.Struct, tag="text"):

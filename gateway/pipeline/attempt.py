@@ -23,6 +23,7 @@ from gateway.providers.classify import classify, refine
 from gateway.stream.dialects import failed_generation
 from gateway.stream.turn import Turn
 from gateway.upstream.deadline import Deadline
+from gateway.upstream.fetch import BYTES_ONLY, with_bytes
 from gateway.upstream.guard import FORWARDED, outgoing
 from gateway.upstream.transport import Outgoing, Reply
 
@@ -95,7 +96,10 @@ async def try_once(x: Exchange) -> None:
     headers = lane.headers_stream if request.stream else lane.headers_whole
     if any(name in x.client.headers for name in FORWARDED):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
-    body = lane.wire.build_request(request if lane.needs is None else recall.in_full(x), to)
+    asked = request if lane.needs is None else recall.in_full(x)
+    if lane.wire.name in BYTES_ONLY:
+        asked = await with_bytes(asked, lane.wire.name, x.ground.fetcher)
+    body = lane.wire.build_request(asked, to)
     out = Outgoing(method="POST", url=lane.url(request, to), body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy,
                    stream=request.stream)
     try:
@@ -159,7 +163,7 @@ async def read_turn(x: Exchange, source: Source) -> None:
         if events and type(events[-1]) is ev.Fault:
             events[-1] = ev.Fault(refine(events[-1].error, x.lane.candidate.target.provider))
         out = turn.feed(events, now)
-        if waiting and turn.first_token_at is not None:
+        if waiting and turn.spoke:                   # blanks alone keep nobody waiting for ever
             waiting = False
             deadline.token()
         if turn.done or not data:

@@ -1,4 +1,6 @@
 """What is asked, and of whom? The request parsed, its targets resolved, the rules of its turn: all before the first attempt."""
+import asyncio
+
 import msgspec
 
 from gateway.core.call import Call
@@ -11,6 +13,7 @@ from gateway.policy.keys import Principal
 from gateway.routing.resolve import Resolution, resolve
 from gateway.stream.turn import Rules
 from gateway.tokens.estimate import estimate_request
+from gateway.upstream import images
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -31,6 +34,12 @@ def parse(call: Call, client: Client, body: bytes) -> Request:
     call.request = request
     call.stream = request.stream
     return request
+
+
+async def smaller(call: Call, client: Client, request: Request, max_side: int) -> Request:
+    """The request with its pictures scaled down (images.max_side); the very same where none is too large."""
+    made = await asyncio.to_thread(images.shrunk, request.raw, max_side)
+    return request if made is None else parse(call, client, made)
 
 
 FORM_TYPES = {"multipart/form-data", "application/x-www-form-urlencoded"}

@@ -46,6 +46,8 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         principal = admit.caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes)
         request = story.parse(call, client, body)
+        if request.images and (max_side := ground.snapshot.images.max_side):
+            request = await prepare.smaller(call, client, request, max_side)
         if call.wire == "openai-responses":
             request = await recall.dialogue_of(call, request, ground)
         plan = story.plan(call, request, principal, ground)

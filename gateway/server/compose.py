@@ -14,10 +14,10 @@ from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.routing.health import Health
 from gateway.server.keep import Keeper
-from gateway.server.keep import Keeper
 from gateway.store.opening import store_at
 from gateway.store.vault import vault_at
 from gateway.surfaces.desk import Desk
+from gateway.upstream.reach import Fetcher
 from gateway.upstream.tokens import Tokens
 from gateway.upstream.transport import Transport
 
@@ -34,6 +34,7 @@ class Parts(msgspec.Struct):
     traces: Traces
     keeper: Keeper
     tokens: Tokens
+    fetcher: Fetcher
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -48,7 +49,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     parts = Parts(transports=transports, health=health, limits=limits,
                   journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
-                  tokens=Tokens(transports["network"], clock, vault_at(snapshot.store)))
+                  tokens=Tokens(transports["network"], clock, vault_at(snapshot.store)), fetcher=Fetcher())
     health.usage = limits.used
     return Desk(ground(snapshot, parts)), parts
 
@@ -59,14 +60,14 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.health.budget_s = snapshot.routing.budget_s
     return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
-                  inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens)
+                  inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher)
 
 
 async def dissolve(parts: Parts) -> None:
     await parts.tokens.close()
+    await parts.fetcher.close()
     for transport in parts.transports.values():
         await transport.close()
-    await parts.keeper.close()
     await parts.keeper.close()
     await parts.store.close()
     await parts.journal.close()
