@@ -74,13 +74,13 @@ CHARS_PER_FRAME: Final = 4      # of text, where frames were not looked into: ab
 class Turn:
     """One attempt's stream, judged. See the module's text; everything not starting with ``_`` is for the pipeline."""
 
-    __slots__ = ("committed", "done", "fault", "fast", "touched", "usage", "finish", "first_token_at", "upstream_id",
+    __slots__ = ("committed", "done", "fault", "fast", "touched", "spoke", "usage", "finish", "first_token_at", "upstream_id",
                  "upstream_model", "text_chars", "reasoning_chars", "_rules", "_started", "_now", "_choices", "_preamble",
                  "_out", "_n_held", "_n_calls", "_n_overhead", "_settled", "_judged", "_closing", "_flow",
                  "_thinking_pays", "_end")
 
     def __init__(self, rules: Rules, started: float) -> None:
-        self.committed = self.done = self.fast = self.touched = False
+        self.committed = self.done = self.fast = self.touched = self.spoke = False
         self.fault: GatewayError | None = None
         self.usage: ev.Usage | None = None
         self.finish = ""                    # the reason of the first choice, once the turn has ended
@@ -215,7 +215,7 @@ class Turn:
     def _on_text(self, event: Text) -> None:
         choice = self._choices.get(event.choice) or self._choice(event.choice)
         if event.text:
-            self._token()
+            self._token(event.text)
         for decided in choice.text(event):
             self._leave(decided)
         self._bound(choice)
@@ -223,7 +223,7 @@ class Turn:
     def _on_reasoning(self, event: ev.Reasoning) -> None:
         choice = self._choice(event.choice)
         if event.text:
-            self._token()
+            self._token(event.text)
         for decided in choice.reasoning(event):
             self._leave(decided)
         self._bound(choice)
@@ -376,9 +376,10 @@ class Turn:
             choice = self._choices[index] = Choice(index, self._rules)
         return choice
 
-    def _token(self) -> None:
+    def _token(self, text: str = "…") -> None:
         if self.first_token_at is None:
             self.first_token_at = self._now
+        self.spoke = self.spoke or not text.isspace()
 
 
 _ON: Final[dict[type[Event], Callable[[Turn, Any], None]]] = {

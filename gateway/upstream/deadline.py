@@ -26,7 +26,7 @@ class Deadline:
     """``with Deadline(timeouts, stream=True) as deadline:`` around one attempt, in the task that runs it."""
 
     __slots__ = ("seen", "on_tick", "_timeouts", "_stream", "_loop", "_task", "_cancelling", "_timer", "_armed", "_tick_at",
-                 "_start", "_first_byte_at", "_first_token_at", "_total_at", "_idle_s", "_paused", "_why")
+                 "_start", "_first_byte_at", "_first_token_at", "_total_at", "_idle_s", "_end_at", "_paused", "_why")
 
     def __init__(self, timeouts: Timeouts, *, stream: bool, on_tick: Callable[[float], None] | None = None,
                  start: float | None = None) -> None:
@@ -44,6 +44,7 @@ class Deadline:
         self._first_token_at = self._at(timeouts.first_token_s) if stream else inf
         self._total_at = inf if stream else self._at(timeouts.total_s)
         self._idle_s = inf                                        # counts from the headers on
+        self._end_at = inf
         self._paused = False
         self._why: BaseException | None = None
 
@@ -83,10 +84,11 @@ class Deadline:
         self._first_token_at = inf
 
     def ending(self, within_s: float) -> None:
-        """All was said but goodbye: silence counts for so long only."""
-        if within_s < self._idle_s:
-            self._idle_s = within_s
-            self._arm()
+        """All was said but goodbye: so long the end may take from the first call on, whatever else comes."""
+        if self._end_at == inf:
+            self._end_at = self._loop.time() + within_s
+            if self._end_at < self._armed and not self._paused:
+                self._arm()
 
     def touch(self) -> None:
         """The upstream said something, be it a comment."""
@@ -99,6 +101,8 @@ class Deadline:
     def resume(self) -> None:
         self._paused = False
         self.seen = self._loop.time()
+        if self._end_at < self._armed:
+            self._arm()
 
     def wake_at(self, when: float) -> None:
         """Call ``on_tick`` once, not before ``when`` (loop time). A later call replaces an earlier one; inf = do not."""
@@ -113,7 +117,8 @@ class Deadline:
     # -- the timer
 
     def _arm(self) -> None:
-        due = min(self._first_byte_at, self._first_token_at, self._total_at, self.seen + self._idle_s, self._tick_at)
+        due = min(self._first_byte_at, self._first_token_at, self._total_at, self.seen + self._idle_s, self._tick_at,
+                  inf if self._paused else self._end_at)
         if self._timer is not None:
             self._timer.cancel()
         if due != inf:
@@ -161,6 +166,8 @@ class Deadline:
             return f"no first token within {limits.first_token_s:g} s"
         if self._total_at <= now:
             return f"no complete answer within {limits.total_s:g} s"
+        if self._end_at <= now and not self._paused:
+            return "the stream did not end after its finish reason"
         if self.seen + self._idle_s <= now:
             return f"stream stalled: no data for {limits.idle_s:g} s"
         return None

@@ -37,6 +37,10 @@ BEFORE = {
 }
 
 
+BEFORE["blank text for ever"] = say.script(
+    say.Head(200, say.SSE), *[step for _ in range(40) for step in (say.Send(say.frame(" ")), say.Wait(0.05))])
+
+
 async def two(gateway, upstream, bad, good="from b"):
     a, b = await upstream(bad), await upstream(say.stream(good))
     base_url = await gateway(client_key() + provider(a, "a", keys='["sk-a-123456"]') + provider(b, "b", keys='["sk-b-123456"]') + QUICK)
@@ -99,6 +103,16 @@ async def test_a_failure_after_the_commit_point_is_told_and_nothing_is_repeated(
     await a.until(lambda: not a.busy)
     assert gateway.listener.parts.transports["network"].open_connections() == 0
     assert gateway.listener.parts.inflight.count == 0
+
+
+async def test_comments_after_a_finish_reason_do_not_keep_the_client_waiting(gateway, upstream, monkeypatch):
+    monkeypatch.setattr("gateway.pipeline.attempt.GOODBYE_S", 0.2)
+    up = await upstream(say.stream("all").but(
+        *[step for _ in range(100) for step in (say.Send(b": busy\n\n"), say.Wait(0.05))], after=3))
+    base_url = await gateway(client_key() + provider(up))
+    got = await ask(base_url, stream=True)
+    assert (got.text, got.finishes, got.done, got.error) == ("all", ["stop"], 1, None)
+    await up.until(lambda: not up.busy)
 
 
 async def test_without_done_after_error_the_stream_just_ends(gateway, upstream):

@@ -108,6 +108,15 @@ def test_the_first_token_is_content_or_reasoning() -> None:
         assert t.first_token_at == 2.0
 
 
+def test_a_turn_speaks_when_something_can_be_seen() -> None:
+    for event in (Text("Hi"), Reasoning("hm"), Refusal("no"), ToolDelta(index=0)):
+        t = turn()
+        t.feed([META, Text(" "), Reasoning("\n"), Text("\t")], 1.0)
+        assert t.first_token_at == 1.0 and not t.spoke
+        t.feed([event], 2.0)
+        assert t.spoke
+
+
 def test_the_upstreams_own_names_are_kept_for_the_record() -> None:
     t = turn()
     t.feed([Meta(), META, Meta(id="c2", model="other")], 1.0)

@@ -109,6 +109,37 @@ async def test_after_the_first_token_and_for_streams_there_is_no_other_limit_tha
         await asyncio.sleep(0)
 
 
+async def test_the_goodbye_has_a_limit_of_its_own_that_no_comment_puts_off(loop: FakeLoop) -> None:
+    deadline = Deadline(limits(idle_s=20), stream=True)
+    ended = []
+    with pytest.raises(GatewayError, match="did not end after its finish reason"):
+        with deadline:
+            deadline.headers()
+            for _ in range(40):
+                deadline.pause()
+                deadline.ending(5.0)
+                deadline.resume()
+                loop.advance(0.2)
+                ended.append(loop.now)
+                await asyncio.sleep(0)
+    assert len(ended) <= 26
+
+
+async def test_the_goodbye_does_not_end_a_write_to_a_slow_client(loop: FakeLoop) -> None:
+    deadline = Deadline(limits(idle_s=20), stream=True)
+    with deadline:
+        deadline.headers()
+        deadline.pause()
+        deadline.ending(5.0)
+        loop.advance(60.0)
+        await asyncio.sleep(0)
+    with pytest.raises(GatewayError, match="did not end"):
+        with deadline:
+            deadline.resume()
+            loop.advance(0.1)
+            await asyncio.sleep(0)
+
+
 async def test_a_slow_client_is_not_the_upstreams_silence(loop: FakeLoop) -> None:
     deadline = Deadline(limits(idle_s=10), stream=True)
     with pytest.raises(GatewayError, match="stalled"):
