@@ -67,8 +67,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
             if client.committed or error.kind == "client_gone" or not OUTCOMES[error.kind].moves_on:
                 raise blamed(call, error) from None
             walk.failed(candidate, error)
-            if len(spares) < SPARES:
-                spares.append(x)
+            spares = [*spares, x][:SPARES]
         except BaseException:
             reservation.release(clock.now())
             ground.health.released(candidate)
