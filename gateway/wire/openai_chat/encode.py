@@ -227,4 +227,6 @@ def _with_reason(raw: bytes, reason: str) -> bytes:
 
 
 def _choices(raw: bytes) -> list[int]:
+    if raw.count(b'"index":0,') == 1 == raw.count(b'"index"'):
+        return [0]
     return [choice["index"] for choice in load(raw)[0]["choices"]]

@@ -17,7 +17,6 @@ from gateway.wire.openai_chat.strict import STRICT, comply
 
 _TRUE: Final = b"true"
 _ASK_USAGE: Final = b',"stream_options":{"include_usage":true}'
-_SMALL: Final = 4_096
 _CHOICES: Final = ("tool_choice", "parallel_tool_calls")
 
 
@@ -29,11 +28,11 @@ def same_format(request: Request, to: Outbound) -> bytes:
         and any(message.role == "developer" for message in body.messages or ())
     if not request.clean or developer or (isinstance(body, Body) and STRICT & to.flags):
         return _rewritten(request, to, developer)
-    if len(raw) <= _SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params):
+    if len(raw) <= splice.SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params):
         fast = _spliced(raw, body, to)
         if fast is not None:
             return fast
-    top: dict[str, Any] = dict(splice.fields(raw))
+    top: dict[str, Any] = {key: value for key, value in splice.fields(raw).items() if len(value) != 4 or bytes(value) != b"null"}
     adapt(top, body, to)
     return splice.join(top)
 
@@ -80,9 +79,9 @@ def _rewritten(request: Request, to: Outbound, developer: bool) -> bytes:
 def mended(request: Request) -> Json:
     """The body as a dict, in the form that every upstream takes: what ``request.py`` let pass is put right here."""
     doc: Json = orjson.loads(request.raw)
+    doc = {key: value for key, value in doc.items() if value is not None}
     if request.clean:
         return doc
-    doc = {key: value for key, value in doc.items() if value is not None}
     if isinstance(doc.get("messages"), list):
         _messages(doc["messages"])
     if isinstance(request.body, Body):

@@ -254,3 +254,9 @@ def test_documents_are_files_or_text():
 
 def test_the_path():
     assert CHAT.upstream_path(asked(), to()) == "/chat/completions"
+
+
+def test_nulls_of_a_large_body_are_left_out_too():
+    request = asked(messages=[{"role": "user", "content": "x" * 5_000}], temperature=None, unknown=None, seed=0)
+    built = json.loads(CHAT.build_request(request, to()))
+    assert set(built) == {"model", "messages", "seed"}
