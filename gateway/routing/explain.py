@@ -41,7 +41,7 @@ def explain(name: str, catalog: Catalog, health: Health, request: Request | None
     """Raises GatewayError no_model like a request would. Changes nothing and calls nobody."""
     resolution = resolve(name, catalog)
     asked = request or Request(wire="openai-chat", raw=b"", body=None, model=name, stream=True)
-    walk = Walk(resolution, asked, health.fork(), input_tokens, now, ask, sticky_ttl_s)
+    walk = Walk(resolution, asked, health.fork(), input_tokens, now, ask, sticky_ttl_s, telling=True)
     places: list[Place] = []
     position = 0
     for row in walk.rows(now):

@@ -1,5 +1,6 @@
 """Which family does a model name belong to that clients have built in? Coding agents send Claude and Gemini names always."""
 import re
+from functools import lru_cache
 from typing import Final
 
 # The first row that matches names the family; a family that the operator did not map falls back to its vendor, then to auto.
@@ -50,6 +51,7 @@ DEPRECATED: Final[dict[str, str]] = {
 _DATED: Final = re.compile(r"-(?:20\d{6}|latest)$")
 
 
+@lru_cache(maxsize=8192)
 def plain(name: str) -> str:
     """Dots and hyphens alike, no date: how members of a line are compared."""
     return _DATED.sub("", name.lower().rpartition("/")[2]).replace(".", "-")
@@ -59,12 +61,14 @@ _PLACES: Final[dict[str, tuple[int, int]]] = {plain(member): (at, place) for at,
                                               for place, member in enumerate(line)}
 
 
+@lru_cache(maxsize=4096)
 def siblings(name: str) -> tuple[str, ...]:
     """Members of its line after this one, nearest first; empty for a model of no line."""
     found = _PLACES.get(plain(name))
     return LINES[found[0]][found[1] + 1:] if found is not None else ()
 
 
+@lru_cache(maxsize=4096)
 def successors(name: str) -> tuple[str, ...]:
     """Bare names that may be served where this one is not, in the form of ``plain``: what took its place, else its siblings. Other
     spellings of the name itself come first."""

@@ -34,6 +34,7 @@ PROBABLE_S: Final = 3600.0                    # two hints within it that a model
 DEGRADED_PROVIDERS: Final = 3
 DEGRADED_AFTER_S: Final = 60.0
 NORMAL_AFTER_S: Final = 120.0
+NOBODY: Final[frozenset[Key]] = frozenset()
 _TRANSIENT: Final = Outcome("key", "transient", True)
 _BACKS_OFF: Final = frozenset({"transient", "quota"})
 
@@ -87,11 +88,6 @@ class Health:
         self._usable = Usable()
 
     # ---------------------------------------------------------------- questions
-    @property
-    def resting(self) -> bool:
-        """Does anybody rest at all?"""
-        return bool(self._cooldowns)
-
     def cooldown(self, candidate: Candidate, now: float) -> Cooldown | None:
         """The longest cooldown that covers this candidate: its own, its account's, its model's or its provider's."""
         cooldowns = self._cooldowns
@@ -107,6 +103,10 @@ class Health:
             elif longest is None or found.until > longest.until:
                 longest = found
         return longest
+
+    def all_resting(self, now: float) -> frozenset[Key]:
+        """Keys that rest now; for orders, which look at many candidates at one instant."""
+        return frozenset(key for key, found in self._cooldowns.items() if found.until > now) if self._cooldowns else NOBODY
 
     def blocked(self, candidate: Candidate, now: float) -> tuple[float, str] | None:
         """(monotonic end, kind of the failure behind it) while the candidate rests."""

@@ -47,10 +47,11 @@ _SHARED: Final[tuple[tuple[str, str, str], ...]] = (
 class Quotas:
     """The last word of every account; bounded."""
 
-    __slots__ = ("_accounts",)
+    __slots__ = ("_accounts", "_fullest")
 
     def __init__(self, limit: int = 10_000) -> None:
         self._accounts: LruMap[Key, dict[str, Used]] = LruMap(limit)
+        self._fullest: LruMap[Key, tuple[float, float]] = LruMap(limit)      # (share of the fullest window, good until)
 
     def __bool__(self) -> bool:
         return bool(self._accounts)
@@ -60,20 +61,38 @@ class Quotas:
         reset_at = now + reset_s if reset_s is not None else 0.0
         windows[window] = Used(min(max(share, 0.0), 1.0), reset_at, reset_at or now + UNSTATED_S)
         self._accounts.put(account, windows)
+        self._note(account, windows)
 
     def get(self, account: Key, now: float) -> dict[str, Used]:
         """Windows that are still believed; one whose reset has passed is free again."""
-        found = self._accounts.get(account)
-        if not found:
+        noted = self._fullest.get(account)
+        if noted is None:
             return {}
-        if any(used.until <= now for used in found.values()):
-            return {window: used for window, used in found.items() if used.until > now}
-        return found
+        if noted[1] <= now:
+            self._forget(account, now)
+        return self._accounts.get(account, {})
 
     def used(self, account: Key, now: float) -> float:
         """The fullest window's share, 0 when nothing is known."""
-        found = self.get(account, now)
-        return max((used.share for used in found.values()), default=0.0)
+        noted = self._fullest.get(account)
+        if noted is None:
+            return 0.0
+        if noted[1] <= now:
+            self._forget(account, now)
+            noted = self._fullest.get(account, (0.0, now))
+        return noted[0]
+
+    def _forget(self, account: Key, now: float) -> None:
+        windows = {window: used for window, used in self._accounts.get(account, {}).items() if used.until > now}
+        if windows:
+            self._accounts[account] = windows
+            self._note(account, windows)
+        else:
+            self._accounts.pop(account, None)
+            self._fullest.pop(account, None)
+
+    def _note(self, account: Key, windows: dict[str, Used]) -> None:
+        self._fullest.put(account, (max(used.share for used in windows.values()), min(used.until for used in windows.values())))
 
     def learn(self, account: Key, headers: Mapping[str, str], now: float, wall: float) -> None:
         """Headers of any answer. Finding none costs a few look-ups."""
@@ -94,9 +113,6 @@ class Quotas:
                 worst[window] = (share_of, duration_s(headers.get(reset), wall))
         for window, (share, reset_s) in worst.items():
             self.set(account, window, share, reset_s, now)
-
-    def rows(self, now: float) -> dict[Key, dict[str, Used]]:
-        return {key: windows for key in self._accounts if (windows := self.get(key, now))}
 
 
 def _number(text: str | None) -> float | None:

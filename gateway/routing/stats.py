@@ -19,7 +19,7 @@ _DEVIATION_MS: Final = 10.0
 class Record:
     """What is known of one candidate. What happened is noted and only reckoned up when somebody looks."""
 
-    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_rate", "_samples", "_spread", "noted")
+    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_rate", "_samples", "_spread", "_told", "noted")
 
     def __init__(self, now: float) -> None:
         self.noted: list[tuple[bool, float, float, float]] = []      # (ok, first token in ms, tokens a second, when)
@@ -28,6 +28,7 @@ class Record:
         self._at = now
         self._dirty = False
         self._mean = self._p95 = self._spread = self._rate = 0.0
+        self._told: tuple[float, float] | None = None
 
     def reckon(self) -> None:
         """Take in what was noted."""
@@ -40,6 +41,7 @@ class Record:
         if first:
             self._samples.extend(first)
             self._dirty = True
+            self._told = None
         for _, _, rate, _ in noted:
             if rate > 0:
                 self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
@@ -88,6 +90,15 @@ class Record:
         """Standard deviation; what few samples cannot show is not believed to be nothing."""
         self._refresh()
         return self._spread
+
+    def latency(self) -> tuple[float, float] | None:
+        """(p95, or the mean of few samples; standard deviation) in milliseconds; None without any sample."""
+        if self.noted:
+            self.reckon()
+        if self._told is None and self._samples:
+            self._refresh()
+            self._told = (self._p95 if len(self._samples) >= ENOUGH else self._mean, self._spread)
+        return self._told
 
     def _refresh(self) -> None:
         if self.noted:

@@ -30,6 +30,7 @@ _FIRST_MS: Final[tuple[tuple[re.Pattern[str], float], ...]] = tuple((re.compile(
     (r"opus", 6000.0), (r"sonnet", 4000.0), (r"gpt-4o-mini", 2764.0), (r"gemini.*flash", 1238.0), (r"deepseek", 2000.0),
     (r"\bo[134](?:-|\b)", 6000.0)))
 USUAL_MS: Final = 1500.0
+UNPRICED_USD: Final = 1.0
 
 FREE, CHEAP, STANDARD, PREMIUM = range(4)
 _TIER_WORTH: Final = (0.0, 0.33, 0.67, 1.0)
@@ -40,9 +41,11 @@ _SMALL: Final = re.compile(r"mini|flash|haiku|nano|lite|small|8b|instant")
 
 
 class Traits(msgspec.Struct, frozen=True, gc=False):
-    """``price`` in and ``mix`` (.6 in + .4 out) are US dollars per million tokens, None = unknown."""
+    """``price`` in and ``mix`` (.6 in + .4 out) are US dollars per million tokens, None = unknown; ``cost`` is the mix, or a usual
+    one where it is unknown."""
     price: float | None
     mix: float | None
+    cost: float
     tier: int
     tier_worth: float
     density: float
@@ -61,7 +64,8 @@ def traits(provider: Provider, model: Model) -> Traits:
     tier = CHEAP if mix is None else FREE if mix == 0 else CHEAP if mix < 1 else STANDARD if mix < 6 else PREMIUM
     name = model.id.lower()
     worth = 0.8 * _TIER_WORTH[tier] + 0.2 * max(0.0, 1 - _RENEWAL_S / _MONTH_S)
-    return Traits(price=None if price is None else price.input, mix=mix, tier=tier, tier_worth=worth,
+    return Traits(price=None if price is None else price.input, mix=mix, cost=UNPRICED_USD if mix is None else mix,
+                  tier=tier, tier_worth=worth,
                   density=min(max(len(provider.accounts) - 1, 0) / 10, 1.0),
                   first_ms=next((ms for pattern, ms in _FIRST_MS if pattern.search(name)), USUAL_MS),
                   fits=_fits(name, model), power=_power(name, model), local=provider.loopback)

@@ -40,7 +40,7 @@ class Walk:
                  "_spent", "_tools", "_turns", "_unknown", "legs", "opened", "requested", "resolution", "tokens", "view")
 
     def __init__(self, resolution: Resolution, request: Request, health: Health, input_tokens: int, now: float,
-                 ask: Ask = NOTHING, sticky_ttl_s: float = 0.0) -> None:
+                 ask: Ask = NOTHING, sticky_ttl_s: float = 0.0, telling: bool = False) -> None:
         choice = request.tool_choice
         self.requested = resolution.requested
         self.tokens = input_tokens + reserve(request.max_tokens)
@@ -49,7 +49,7 @@ class Walk:
                 and not unfit(resolution, request):
             self.legs: Sequence[Leg] = resolution.legs
         else:
-            self.view = View(health, now, resolution.scope, resolution.settings, ask, self.tokens)
+            self.view = View(health, now, resolution.scope, resolution.settings, ask, self.tokens, telling)
             self.legs = ordered(resolution, request, self.view, sticky_ttl_s)
         self._tools = bool(request.tools) and (choice is None or choice.mode != "none")
         self._images = request.images > 0
@@ -246,7 +246,8 @@ class Walk:
         combo = unit.combo
         assert combo is not None
         outer = self.view
-        view = View(self._health, now, combo.name, combo.settings, outer.ask if outer is not None else NOTHING, self.tokens)
+        view = View(self._health, now, combo.name, combo.settings, outer.ask if outer is not None else NOTHING, self.tokens,
+                    outer is None or outer.telling)
         inner = STRATEGIES[combo.strategy](combo.items, view)
         self.opened = {**self.opened, **{leg.place: (view, unit) for leg in inner}}
         if outer is not None:

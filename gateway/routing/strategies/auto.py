@@ -5,7 +5,6 @@ The first is chosen by a router: ``rules`` (tiers of equals take turns, now and 
 itself before it is again (self-healing).
 """
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Final
 
 from gateway.routing.ask import POWERS, level
@@ -23,6 +22,7 @@ EXCLUDED_MAX_S: Final = 1800.0
 PROOFS: Final = 3
 INCIDENT: Final = 0.5                         # share of open breakers above which nothing is explored
 ERROR_RATE: Final = 0.05
+TOP: Final = 64                               # equals that take turns
 MAX_PLACES: Final = 2_000                     # of one order: the rest follows as listed
 
 _PREFERENCE: Final[dict[str, tuple[float, float, float]]] = {
@@ -42,10 +42,10 @@ def auto(legs: Legs, view: View) -> Legs:
     found = scores(places, view)
     if view.settings.prefer_local:
         found = [score + leg.target.traits.local for score, leg in zip(found, places, strict=True)]
-    ranked = sorted(((-score, at, leg) for at, (score, leg) in enumerate(zip(found, places, strict=True))), key=itemgetter(0, 1))
-    pool: list[Scored] = [(-negative, at, leg) for negative, at, leg in ranked]
-    for score, _, leg in pool[:16]:
-        view.why[leg.key] = f"score {score:.3f}"
+    order = sorted(range(len(places)), key=found.__getitem__, reverse=True)      # stable: equals stay as listed
+    pool: list[Scored] = [(found[at], at, places[at]) for at in order]
+    if view.telling:
+        view.why.update((leg.key, f"score {score:.3f}") for score, _, leg in pool)
     chosen = ROUTERS.get(view.settings.router, rules)(pool, view)
     ordered = [leg for _, _, leg in pool if leg is not chosen]
     if not view.settings.mode_pack and not view.settings.weights and view.settings.router == "rules" and view.ask.text:
@@ -81,14 +81,16 @@ def misfit(leg: Leg, wanted: str, power: float, tokens: int) -> float:
 # ---------------------------------------------------------------- routers
 def rules(pool: Sequence[Scored], view: View) -> Leg:
     """Not whom self-healing excludes (unless that is everybody), within the budget, now and then somebody by lot."""
-    able = [row for row in pool if row[0] > 0 and view.selectable(row[2])] or list(pool)
+    able = [row for row in pool if view.selectable(row[2])] if view.resting else pool
+    able = able or pool
     excluded = healing(pool, view)
-    able = [row for row in able if row[2].target.provider.id not in excluded] or able
+    if excluded:
+        able = [row for row in able if row[2].target.provider.id not in excluded] or able
     able = within_budget(able, view)
     rate = view.settings.exploration
     if rate > 0 and len(able) > 1 and not incident(pool, view) and view.dice.random() < rate:
         leg = able[min(int(view.dice.random() * len(able)), len(able) - 1)][2]
-        view.why[leg.key] = "explored by lot"
+        view.why[leg.key] = "chosen by lot"
         return leg
     return rotated(able, view)
 
@@ -96,24 +98,24 @@ def rules(pool: Sequence[Scored], view: View) -> Leg:
 def rotated(pool: Sequence[Scored], view: View) -> Leg:
     """Equals take turns: the top tier when it is clearly ahead, else a tier drawn by preference."""
     best, worst = pool[0][0], pool[-1][0]
+    if best - worst >= CLEAR or view.settings.exploration <= 0:
+        top = [leg for score, _, leg in pool[:TOP] if score >= best - TIES]
+        return top[0] if len(top) == 1 else top[view.memory.turn(f"auto:{view.scope}:0") % len(top)]
     band = best - MIDDLE * (best - worst)
     tiers: list[list[Leg]] = [[], [], []]
     for score, _, leg in pool:
         tiers[0 if score >= best - TIES else 1 if score >= band else 2].append(leg)
-    which = 0
-    if best - worst < CLEAR and view.settings.exploration > 0:
-        point, shares = view.dice.random(), _PREFERENCE.get(view.settings.mode_pack, _PREFERENCE[""])
-        filled = [(tier, share) for tier, share in zip((0, 1, 2), shares, strict=True) if tiers[tier]]
-        point *= sum(share for _, share in filled)
-        which = next((tier for at, (tier, _) in enumerate(filled) if point < sum(share for _, share in filled[:at + 1])),
-                     filled[-1][0])
+    point, shares = view.dice.random(), _PREFERENCE.get(view.settings.mode_pack, _PREFERENCE[""])
+    filled = [(tier, share) for tier, share in zip((0, 1, 2), shares, strict=True) if tiers[tier]]
+    point *= sum(share for _, share in filled)
+    which = next((tier for at, (tier, _) in enumerate(filled) if point < sum(share for _, share in filled[:at + 1])), filled[-1][0])
     tier = tiers[which]
     if len(tier) == 1:
         return tier[0]
     return tier[view.memory.turn(f"auto:{view.scope}:{which}") % len(tier)]
 
 
-def within_budget(pool: list[Scored], view: View) -> list[Scored]:
+def within_budget(pool: Sequence[Scored], view: View) -> Sequence[Scored]:
     """A thousand tokens must not cost more than the cap; if they always do, the cheapest serves."""
     cap = view.settings.budget_cap_usd
     if not cap:
@@ -123,8 +125,7 @@ def within_budget(pool: list[Scored], view: View) -> list[Scored]:
 
 
 def price(leg: Leg) -> float:
-    mix = leg.target.traits.mix
-    return 1.0 if mix is None else mix
+    return leg.target.traits.cost
 
 
 def cost(pool: Sequence[Scored], view: View) -> Leg:
@@ -134,14 +135,14 @@ def cost(pool: Sequence[Scored], view: View) -> Leg:
 def latency(pool: Sequence[Scored], view: View) -> Leg:
     """p95 and a second for every failure in all requests."""
     able = unopened(pool, view)
-    p95s, _ = latencies([leg for _, _, leg in able], view)
+    p95s, _ = measured(able, view)
     return min(zip(p95s, able, strict=True), key=lambda row: (row[0] + errors(row[1][2], view) * 1000, row[1][1]))[1][2]
 
 
 def sla(pool: Sequence[Scored], view: View) -> Leg:
     """Closest to the targets for latency, errors and cost; with ``sla_hard`` the least violation decides first."""
     settings, able = view.settings, unopened(pool, view)
-    p95s, spreads = latencies([leg for _, _, leg in able], view)
+    p95s, spreads = measured(able, view)
     widest = max(spreads) or 1.0
     best: tuple[float, float, int] | None = None
     chosen = able[0][2]
@@ -178,6 +179,8 @@ def healing(pool: Sequence[Scored], view: View) -> set[str]:
     """Providers that are not chosen first now. A bad score excludes, longer each time; a good one after that readmits."""
     now, memory, found = view.now, view.memory, set[str]()
     best: dict[str, tuple[float, Leg]] = {}
+    if not memory.exclusions and not view.health.breakers and pool[-1][0] >= POOR:
+        return found
     for score, _, leg in pool:
         best.setdefault(leg.target.provider.id, (score, leg))
     for id, (score, leg) in best.items():
@@ -212,10 +215,17 @@ def proved(memory_key: str, ok: bool, view: View) -> None:
 def incident(pool: Sequence[Scored], view: View) -> bool:
     """More than half of the breakers are open, or the house is degraded: no time for experiments."""
     health = view.health
+    if not health.breakers and not view.resting:
+        return health.degraded(1, 1, view.now)
     providers = {leg.target.provider.id: leg for _, _, leg in pool}
     opened = sum(1 for leg in providers.values() if view.breaker(leg) == "open")
-    usable = {leg.target.provider.id for _, _, leg in pool if view.selectable(leg)} if health.resting else providers.keys()
+    usable = {leg.target.provider.id for _, _, leg in pool if view.selectable(leg)} if view.resting else providers.keys()
     return opened > INCIDENT * len(providers) or health.degraded(len(usable), len(providers), view.now)
+
+
+def measured(pool: Sequence[Scored], view: View) -> tuple[list[float], list[float]]:
+    legs = [leg for _, _, leg in pool]
+    return latencies(legs, [leg.target.traits for leg in legs], view.health.stats)
 
 
 def unopened(pool: Sequence[Scored], view: View) -> list[Scored]:

@@ -32,8 +32,9 @@ def bandit(legs: Legs, view: View) -> Legs:
         able = (power - low) / (high - low) if high > low else 1.0
         drawn[leg.key] = _draw(leg, weights, able, view)
     ordered = sorted(places, key=lambda leg: -drawn[leg.key])
-    for leg in ordered[:16]:
-        view.why[leg.key] = f"draw {drawn[leg.key]:.3f}"
+    if view.telling:
+        for leg in ordered[:16]:
+            view.why[leg.key] = f"draw {drawn[leg.key]:.3f}"
     return ordered
 
 

@@ -27,9 +27,10 @@ def lkgp(legs: Legs, view: View) -> Legs:
 
 def cost_optimized(legs: Legs, view: View) -> Legs:
     """Cheapest input first; an unknown price is the last, zero the first, equals as listed."""
-    for leg in legs:
-        price = leg.target.traits.price
-        view.why[leg.key] = "price unknown" if price is None else f"${price:g} per million input tokens"
+    if view.telling:
+        for leg in legs:
+            price = leg.target.traits.price
+            view.why[leg.key] = "price unknown" if price is None else f"${price:g} per million input tokens"
     return sorted(legs, key=_price)
 
 
@@ -40,8 +41,9 @@ def _price(leg: Leg) -> float:
 
 def context_optimized(legs: Legs, view: View) -> Legs:
     """Largest known context first; unknown last."""
-    for leg in legs:
-        view.why[leg.key] = f"context {leg.target.model.context}" if leg.target.model.context else "context unknown"
+    if view.telling:
+        for leg in legs:
+            view.why[leg.key] = f"context {leg.target.model.context}" if leg.target.model.context else "context unknown"
     return sorted(legs, key=lambda leg: -(leg.target.model.context or 0))
 
 

@@ -15,8 +15,9 @@ def headroom(legs: Legs, view: View) -> Legs:
     """Most left of the fullest window first; unknown means nothing used."""
     places = apart(legs)
     left = {leg.key: view.health.headroom(leg.candidates[0], view.now) if leg.candidates else 0.0 for leg in places}
-    for leg in places:
-        view.why[leg.key] = f"{left[leg.key]:.0%} of its quota left"
+    if view.telling:
+        for leg in places:
+            view.why[leg.key] = f"{left[leg.key]:.0%} of its quota left"
     return sorted(places, key=lambda leg: -left[leg.key])
 
 
@@ -24,8 +25,9 @@ def reset_aware(legs: Legs, view: View) -> Legs:
     """Best score first; accounts within a band of the best take turns."""
     places = apart(legs)
     scores = {leg.key: _reset_score(_windows(leg, view), view) for leg in places}
-    for leg in places:
-        view.why[leg.key] = f"reset score {scores[leg.key]:.3f}"
+    if view.telling:
+        for leg in places:
+            view.why[leg.key] = f"reset score {scores[leg.key]:.3f}"
     ordered = sorted(places, key=lambda leg: -scores[leg.key])
     return _taking_turns(ordered, "reset-aware", view, lambda leg, best: scores[best.key] - scores[leg.key]
                          <= view.settings.reset_tie_band)
@@ -35,8 +37,9 @@ def reset_window(legs: Legs, view: View) -> Legs:
     """Soonest reset first, so that quota is used before it lapses; unknown or used up is last."""
     places = apart(legs)
     at = {leg.key: _soonest(_windows(leg, view), view.settings.reset_windows) for leg in places}
-    for leg in places:
-        view.why[leg.key] = "reset unknown" if at[leg.key] == math.inf else f"resets in {at[leg.key] - view.now:.0f} s"
+    if view.telling:
+        for leg in places:
+            view.why[leg.key] = "reset unknown" if at[leg.key] == math.inf else f"resets in {at[leg.key] - view.now:.0f} s"
     ordered = sorted(places, key=lambda leg: at[leg.key])
     return _taking_turns(ordered, "reset-window", view, lambda leg, best: at[leg.key] - at[best.key] <= view.settings.reset_tie_s
                          if at[best.key] < math.inf else True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from gateway.routing.ask import least_tier, specificity, task
 from gateway.routing.places import Leg
-from gateway.routing.stats import ENOUGH
+from gateway.routing.stats import Stats
 from gateway.routing.strategies.view import View
 from gateway.routing.traits import Traits
 
@@ -34,9 +34,7 @@ PACKS: Final[dict[str, dict[str, float]]] = {
 }
 FACTORS: Final = tuple(WEIGHTS)
 _HEALTH: Final = {"closed": 1.0, "degraded": 0.8, "half-open": 0.5, "open": 0.0}
-_RESTING: Final = 0.0
 _APART: Final = (1.0, 0.7, 0.3, 0.0)          # tier affinity by distance
-_UNPRICED_USD: Final = 1.0
 _SOON_S: Final = 604_800.0
 
 
@@ -64,123 +62,82 @@ def weights_of(view: View) -> dict[str, float]:
 
 def scores(places: Sequence[Leg], view: View) -> list[float]:
     """One score a place, in their order. Places are single accounts (``apart``)."""
-    w = weights_of(view)
-    latency, spread = latencies(places, view)
-    costs = [_cost(leg) for leg in places]
-    max_cost, max_ms, max_spread = max(costs, default=0.0), max(latency, default=0.0), max(spread, default=0.0)
-    fixed = _Fixed(view, w)
-    w_cost = w["cost"] / max_cost if max_cost else 0.0
-    w_ms = w["latency"] / max_ms if max_ms else 0.0
-    w_spread = w["stability"] / max_spread if max_spread else 0.0
-    best = w["cost"] + w["latency"] + w["stability"]
-    healthy, vary = _Health(view), fixed.varies
-    w_health, w_quota = w["health"], w["quota"]
-    found: list[float] = []
-    for leg, cost, ms, deviation in zip(places, costs, latency, spread, strict=True):
-        score = best - w_cost * cost - w_ms * ms - w_spread * deviation + fixed.of(leg.target.traits)
-        score += w_health * healthy.of(leg) + w_quota * healthy.quota(leg)
-        if vary:
-            score += fixed.varying(leg, healthy.of(leg))
-        found.append(clamp(score))
-    return found
+    w, ask, health = weights_of(view), view.ask, view.health
+    every = [leg.target.traits for leg in places]
+    latency, spread = latencies(places, every, health.stats)
+    costs = [traits.cost for traits in every]
+    k_cost, k_ms, k_spread = (w[name] / most if (most := max(each, default=0.0)) else 0.0
+                              for name, each in (("cost", costs), ("latency", latency), ("stability", spread)))
+    on_task = view.settings.task or (task(ask.text) if w["task_fit"] and ask.text else "default")
+    tiers, healthy, left = _tiers(view, w), _healthy(places, view), _left(places, view)
+    base = w["cost"] + w["latency"] + w["stability"]
+    k_fit, k_worth, k_density, k_health, k_quota = (w[name] for name in ("task_fit", "tier_priority", "density", "health", "quota"))
+    found = [base - k_cost * cost - k_ms * ms - k_spread * deviation + k_fit * traits.fits[on_task] + k_worth * traits.tier_worth
+             + k_density * traits.density + tiers[traits.tier] + k_health * well + k_quota * rest
+             for traits, cost, ms, deviation, well, rest in zip(every, costs, latency, spread, healthy, left, strict=True)]
+    if w["context_affinity"] or w["cache_affinity"] or w["reset_window"]:
+        found = [score + _varying(leg, well, view, w) for score, leg, well in zip(found, places, healthy, strict=True)]
+    return [score if 0.0 < score < 1.0 else clamp(score) for score in found]
 
 
-def latencies(places: Sequence[Leg], view: View) -> tuple[list[float], list[float]]:
+def _healthy(places: Sequence[Leg], view: View) -> Sequence[float]:
+    """1 closed to 0 open; who rests is 0. When nothing is wrong in the house, that is known once."""
+    resting = view.resting
+    if not resting and not view.health.breakers:
+        return [1.0] * len(places)
+    state: dict[str, float] = {leg.target.provider.id: _HEALTH[view.breaker(leg)] for leg in places} if view.health.breakers else {}
+    return [state.get(leg.target.provider.id, 1.0) if leg.candidates and resting.isdisjoint(leg.candidates[0].keys) else 0.0
+            for leg in places]
+
+
+def _left(places: Sequence[Leg], view: View) -> Sequence[float]:
+    """What is left of each account's quota."""
+    health, now = view.health, view.now
+    if not health.quotas and health.usage is None:
+        return [1.0] * len(places)
+    used = health.quotas.used
+    if health.usage is None:
+        return [1.0 - used(leg.candidates[0].account_key, now) if leg.candidates else 0.0 for leg in places]
+    return [health.headroom(leg.candidates[0], now) if leg.candidates else 0.0 for leg in places]
+
+
+def latencies(places: Sequence[Leg], every: Sequence[Traits], stats: Stats) -> tuple[list[float], list[float]]:
     """(p95, standard deviation) to the first token in milliseconds; the usual values until enough was measured."""
-    p95s: list[float] = []
-    spreads: list[float] = []
-    get = view.health.stats.get
-    for leg in places:
+    get, p95s, spreads = stats.get, list[float](), list[float]()
+    for leg, traits in zip(places, every, strict=True):
         record = get(leg.candidates[0].key) if leg.candidates else None
-        if record is None or not record.n:
-            ms = leg.target.traits.first_ms
+        told = record.latency() if record is not None else None
+        if told is None:
+            ms = traits.first_ms
             p95s.append(ms)
-            spreads.append(max(10.0, 0.1 * ms))
-        elif record.n >= ENOUGH:
-            p95s.append(record.p95_ms)
-            spreads.append(record.spread_ms)
+            spreads.append(0.1 * ms if ms > 100.0 else 10.0)
         else:
-            p95s.append(record.mean_ms)
-            spreads.append(record.spread_ms)
+            p95s.append(told[0])
+            spreads.append(told[1])
     return p95s, spreads
 
 
-def _cost(leg: Leg) -> float:
-    mix = leg.target.traits.mix
-    return _UNPRICED_USD if mix is None else mix
+def _tiers(view: View, w: dict[str, float]) -> list[float]:
+    """What specificity and affinity give to each tier, for this request."""
+    ask = view.ask
+    wants = specificity(ask) if ask.text and (w["specificity"] or w["tier_affinity"]) else -1.0
+    if wants < 0:
+        return [0.5 * (w["specificity"] + w["tier_affinity"])] * 4
+    least = least_tier(wants, ask.tools)
+    match = (0.9 if wants <= 15 else 0.2, 0.9 if 15 < wants <= 50 else 0.4, *(2 * (0.9 if wants > 50 else 0.3,)))
+    return [w["specificity"] * match[tier] + w["tier_affinity"] * _APART[abs(tier - least)] for tier in range(4)]
 
 
-class _Health:
-    """Health and quota of accounts; when nothing is wrong in the house, that is known once."""
-
-    __slots__ = ("_quiet", "_unmetered", "view")
-
-    def __init__(self, view: View) -> None:
-        self.view = view
-        health = view.health
-        self._quiet = not health.resting and not health.breakers
-        self._unmetered = not health.quotas and health.usage is None
-
-    def of(self, leg: Leg) -> float:
-        if self._quiet:
-            return 1.0
-        view = self.view
-        state = _HEALTH[view.breaker(leg)]
-        if state and leg.candidates and not view.free(leg.candidates[0]):
-            return _RESTING
-        return state
-
-    def quota(self, leg: Leg) -> float:
-        if self._unmetered or not leg.candidates:
-            return 1.0
-        return clamp(self.view.health.headroom(leg.candidates[0], self.view.now))
-
-
-class _Fixed:
-    """The factors that only the model and this request decide, kept a model; and those of the session, where they have weight."""
-
-    __slots__ = ("_kept", "_session", "_tier", "_view", "_w", "_wants", "task", "varies")
-
-    def __init__(self, view: View, w: dict[str, float]) -> None:
-        ask = view.ask
-        self._view, self._w = view, w
-        self._kept: dict[int, float] = {}
-        self.task = view.settings.task or (task(ask.text) if w["task_fit"] else "default")
-        self._wants = specificity(ask) if ask.text and (w["specificity"] or w["tier_affinity"]) else -1.0
-        self._tier = least_tier(self._wants, ask.tools) if self._wants >= 0 else -1
-        self.varies = bool(w["context_affinity"] or w["cache_affinity"] or w["reset_window"])
-
-    def of(self, traits: Traits) -> float:
-        found = self._kept.get(id(traits))
-        if found is None:
-            w = self._w
-            found = w["task_fit"] * traits.fit(self.task) + w["tier_priority"] * traits.tier_worth + w["density"] * traits.density
-            found += w["specificity"] * self._match(traits.tier)
-            found += w["tier_affinity"] * (0.5 if self._tier < 0 else _APART[abs(traits.tier - self._tier)])
-            self._kept[id(traits)] = found
-        return found
-
-    def _match(self, tier: int) -> float:
-        score = self._wants
-        if score < 0:
-            return 0.5
-        if tier == 0:
-            return 0.9 if score <= 15 else 0.2
-        if tier == 1:
-            return 0.9 if 15 < score <= 50 else 0.4
-        return 0.9 if score > 50 else 0.3
-
-    def varying(self, leg: Leg, healthy: float) -> float:
-        """Session, prompt cache and reset. Affinity yields to health: it is worth nothing at somebody who rests."""
-        view, w = self._view, self._w
-        if not leg.candidates:
-            return 0.0
-        key = leg.candidates[0].key
-        bound = view.memory.sessions.get((view.scope, view.ask.session)) if view.ask.session else None
-        held = view.memory.sessions.get(("*cache", view.ask.prefix)) if view.ask.prefix else None
-        session = 0.5 if bound is None else 1.0 if bound.account == key else 0.1
-        cache = 1.0 if held is not None and held.account == key else 0.0
-        reset = min((used.reset_at for used in view.health.quotas.get(leg.candidates[0].account_key, view.now).values()
-                     if used.reset_at), default=0.0)
-        soon = clamp(1 - (reset - view.now) / _SOON_S) if reset else 0.5
-        return (w["context_affinity"] * session + w["cache_affinity"] * cache) * healthy + w["reset_window"] * soon
+def _varying(leg: Leg, healthy: float, view: View, w: dict[str, float]) -> float:
+    """Session, prompt cache and reset. Affinity yields to health: it is worth nothing at somebody who rests."""
+    if not leg.candidates:
+        return 0.0
+    key = leg.candidates[0].key
+    bound = view.memory.sessions.get((view.scope, view.ask.session)) if view.ask.session else None
+    held = view.memory.sessions.get(("*cache", view.ask.prefix)) if view.ask.prefix else None
+    session = 0.5 if bound is None else 1.0 if bound.account == key else 0.1
+    cache = 1.0 if held is not None and held.account == key else 0.0
+    reset = min((used.reset_at for used in view.health.quotas.get(leg.candidates[0].account_key, view.now).values()
+                 if used.reset_at), default=0.0)
+    soon = clamp(1 - (reset - view.now) / _SOON_S) if reset else 0.5
+    return (w["context_affinity"] * session + w["cache_affinity"] * cache) * healthy + w["reset_window"] * soon

@@ -102,6 +102,7 @@ def least_used(legs: Legs, view: View) -> Legs:
     """The account with the fewest requests at this place leads; equals as listed."""
     uses = view.memory.uses
     places = apart(legs)
-    for leg in places:
-        view.why[leg.key] = f"{uses.get(leg.key, 0)} requests so far"
+    if view.telling:
+        for leg in places:
+            view.why[leg.key] = f"{uses.get(leg.key, 0)} requests so far"
     return sorted(places, key=lambda leg: uses.get(leg.key, 0))

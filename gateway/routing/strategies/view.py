@@ -13,10 +13,11 @@ from gateway.routing.places import Candidate, Leg
 class View:
     """Handed to every strategy; what a strategy changes is ``memory`` alone."""
 
-    __slots__ = ("_breakers", "ask", "dice", "health", "memory", "now", "scope", "settings", "tokens", "why")
+    __slots__ = ("_breakers", "ask", "dice", "health", "memory", "now", "resting", "scope", "settings", "telling",
+                 "tokens", "why")
 
     def __init__(self, health: Health, now: float, scope: str, settings: Settings = DEFAULTS, ask: Ask = NOTHING,
-                 tokens: int = 0) -> None:
+                 tokens: int = 0, telling: bool = False) -> None:
         self.health = health
         self.memory: Memory = health.memory
         self.dice: Dice = health.dice or STEADY
@@ -25,7 +26,9 @@ class View:
         self.settings = settings
         self.ask = ask
         self.tokens = tokens
-        self.why: dict[str, str] = {}         # place -> words, for explain
+        self.resting = health.all_resting(now)
+        self.telling = telling                # somebody wants to know why: reasons are written down
+        self.why: dict[str, str] = {}         # place -> words
         self._breakers: dict[str, State] = {}
 
     def breaker(self, leg: Leg) -> State:
@@ -40,11 +43,17 @@ class View:
         return found
 
     def free(self, candidate: Candidate) -> bool:
-        return self.health.cooldown(candidate, self.now) is None
+        return self.resting.isdisjoint(candidate.keys)
 
     def selectable(self, leg: Leg) -> bool:
         """May any of its accounts be asked now?"""
-        return any(self.health.cooldown(candidate, self.now) is None for candidate in leg.candidates)
+        resting = self.resting
+        if not resting:
+            return bool(leg.candidates)
+        for candidate in leg.candidates:
+            if resting.isdisjoint(candidate.keys):
+                return True
+        return False
 
 
 class Steady:
