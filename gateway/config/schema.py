@@ -169,13 +169,22 @@ class ComboTable(ComboSettings, frozen=True, kw_only=True):
     judge: Annotated[str, doc("fusion: the model that judges.")] = ""
 
 
+class KeyTable(Table, frozen=True):
+    """One key of a provider: one account."""
+    key: Annotated[Secret, doc("The key itself.")] = Secret("")
+    label: Annotated[str, Meta(max_length=64), doc("A name for it, for records; default key1, key2 …")] = ""
+    priority: Annotated[int, Meta(ge=0, le=1_000), doc("Keys with a lower number are used first; equal ones take turns.")] = 0
+    models: Annotated[tuple[str, ...], doc('Patterns of the models that it may be used for, such as `["gpt-*"]`; none = all.')] = ()
+    proxy: Annotated[Secret, doc("Proxy for this account, instead of the provider's.")] = Secret("")
+
+
 class ProviderTable(Table, frozen=True):
     """One upstream."""
     id: Annotated[str, doc("Its name in `provider/model`; default: the preset.")] = ""
     preset: Annotated[str, doc("Catalogue entry to start from.")] = ""
     wire: Annotated[Wire | None, doc("The API language that it speaks; default openai-chat, or the preset's.")] = None
     base_url: Annotated[str, doc("Address with the version segment; the path of the operation is appended.")] = ""
-    api_keys: Annotated[tuple[Secret, ...], doc("Keys; each is one account: rotated, cooled and counted alone.")] = ()
+    api_keys: Annotated[tuple[KeyTable, ...], doc("Keys, or tables; each is one account: rotated, cooled and counted alone.")] = ()
     auth: Annotated[Auth | None, doc("How the key travels; default by wire.")] = None
     vars: Annotated[dict[str, str], doc("Values for addresses with placeholders: region, project, deployment.")] = {}
     credentials: Annotated[Any, doc("Credentials for sigv4, gcp and oauth.")] = ""
@@ -252,6 +261,17 @@ class Fusion(Table, frozen=True):
     progress: Annotated[bool, doc("Send the panel's frames live.")] = False
 
 
+class Images(Table, frozen=True):
+    """Pictures inside of requests."""
+    max_side: Annotated[Count, doc("Larger ones are scaled to so many pixels (needs the extra `images`); 0 = they stay as they are.")] = 0
+
+
+class Jobs(Table, frozen=True):
+    """What is done while nobody asks."""
+    discovery_s: Annotated[float, Meta(ge=0, le=604_800), doc('Between two looks for models of providers with `models = ["*"]`; 0 = at the start only.')] = 3_600
+    probe_s: Annotated[Seconds, doc("Between two tries of an account, one after the other, by its list of models; 0 = none.")] = 0
+
+
 class Ollama(Table, frozen=True):
     """The Ollama surface."""
     mode: Annotated[Literal["off", "loopback", "key"], doc("Who may use it.")] = "off"
@@ -297,6 +317,8 @@ class Config(Table, frozen=True):
     cache: Cache = Cache()
     compression: Compression = Compression()
     fusion: Fusion = Fusion()
+    images: Images = Images()
+    jobs: Jobs = Jobs()
     ollama: Ollama = Ollama()
     limits: Limits = Limits()
     mcp: Mcp = Mcp()

@@ -5,6 +5,7 @@ A request takes one ``Ground`` when it arrives and keeps it to its end; a reload
 """
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -22,6 +23,9 @@ from gateway.routing.catalog import Candidate, Catalog
 from gateway.routing.health import Health
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.guard import base_headers, outgoing
+from gateway.upstream.reach import Fetcher
+from gateway.upstream.signed import signed
+from gateway.upstream.tokens import Tokens
 from gateway.upstream.transport import Timeouts, Transport
 from gateway.wire import WIRES
 from gateway.wire.base import Outbound, Wire
@@ -35,7 +39,7 @@ class Lane(msgspec.Struct, kw_only=True, frozen=True):
     wire: Wire
     transport: Transport
     base_url: str
-    query: str                                   # credentials for auth = "query", ready to append
+    query: str                                   # what the provider wants there, and credentials for auth = "query"
     headers_account: Mapping[str, str]           # what the account always sends; the next two are complete
     headers_stream: Mapping[str, str]
     headers_whole: Mapping[str, str]
@@ -58,7 +62,8 @@ class Ground:
 
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
-                 store: Store, traces: Traces) -> None:
+                 store: Store, traces: Traces, tokens: Tokens,
+                 fetcher: Fetcher) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -70,6 +75,8 @@ class Ground:
         self.inflight = inflight
         self.store = store
         self.traces = traces
+        self.tokens = tokens
+        self.fetcher = fetcher
         self._lanes: dict[Any, Lane] = {}
 
     def lane(self, candidate: Candidate) -> Lane:
@@ -86,17 +93,19 @@ class Ground:
         wire = WIRES[provider.wire]
 
         def outbound(stream: bool) -> Outbound:
-            return Outbound(model=model.id, provider=provider.id, stream=stream, max_output=model.max_output,
-                            drop_params=provider.drop_params, rename_params=provider.rename_params,
-                            flags=provider.flags | ({"completions"} if model.completions else set()))
+            return Outbound(model=provider.upstream_name(model), provider=provider.id, stream=stream, max_output=model.max_output,
+                            drop_params=provider.drop_params | model.refuses, rename_params=provider.rename_params,
+                            flags=provider.flags | model.flags | ({"completions"} if model.completions else set()))
 
+        transport = self.transports["demo" if "demo" in provider.flags else "network"]
         return Lane(candidate=candidate, wire=wire,
-                    transport=self.transports["demo" if "demo" in provider.flags else "network"],
-                    base_url=provider.base_url, query=query_credentials(provider, account),
+                    transport=signed(transport, provider, account, self.tokens, self.clock),
+                    base_url=provider.base_url.replace("{model}", quote(provider.upstream_name(model), safe="")),
+                    query="&".join(filter(None, (provider.query, query_credentials(provider, account)))),
                     headers_account=headers, headers_stream=outgoing(headers, {}, stream=True),
                     headers_whole=outgoing(headers, {}, stream=False),
                     to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
-                    secret=account.key.reveal(), proxy=provider.proxy, needs=needs_of(wire.name, model.id))
+                    secret=account.key.reveal(), proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id))
 
 
 class Inflight:

@@ -10,11 +10,13 @@ import msgspec
 
 
 class Quirk(msgspec.Struct, frozen=True, kw_only=True):
+    """One row. ``id_prefix``: what its names of models begin with, which ours may leave out."""
     reason: str
     url: str
     flags: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
     rename: dict[str, str] = {}
+    id_prefix: str = ""
 
 
 # flag -> what whoever reads it does
@@ -24,6 +26,14 @@ FLAGS: Final[dict[str, str]] = {
     "developer_role": "messages of the role developer stay what they are, instead of being sent as system",
     "no_reasoning_content": "reasoning_content of earlier assistant messages is not sent",
     "tool_ids_9": "tool call ids are mapped to nine letters and digits",
+    "sampling_or_effort": "temperature, top_p and logprobs are not sent beside a reasoning_effort other than none",
+    "tools_or_effort": "reasoning_effort is not sent beside tools",
+    "structured_outputs": "Messages: a wanted JSON schema is said in output_config.format, instead of in words",
+    "server_tools": "Messages and Gemini: a web search that the client's format declares is run by the provider",
+    "unsigned_thinking": "Messages: thinking without a signature goes back as it came",
+    "adaptive_thinking": "Messages: effort is said in output_config, thinking is adaptive",
+    "json_schema": "Gemini: schemas are sent as JSON Schema, instead of in the subset of OpenAPI",
+    "call_ids": "Gemini: function calls and their results carry ids",
     "demo": "answered in this process by gateway.mock, without network",
 }
 
@@ -69,7 +79,51 @@ QUIRKS: Final[dict[str, Quirk]] = {
         reason="presence_penalty and frequency_penalty are an error for reasoning models",
         url="https://docs.x.ai/docs/guides/reasoning",
         drop=frozenset({"presence_penalty", "frequency_penalty"})),
+    "no_stored_fields": Quirk(
+        reason="fields of OpenAI's own bookkeeping are refused as unknown",
+        url="https://docs.cohere.com/docs/compatibility-api",
+        drop=frozenset({"store", "metadata", "logit_bias", "top_logprobs", "modalities", "prediction", "service_tier",
+                        "parallel_tool_calls"})),
+    "cerebras_fields": Quirk(
+        reason="presence_penalty, frequency_penalty and logit_bias are answered with 400",
+        url="https://inference-docs.cerebras.ai/resources/openai",
+        drop=frozenset({"presence_penalty", "frequency_penalty", "logit_bias"})),
+    "max_tokens_only": Quirk(
+        reason="max_completion_tokens is unknown there; the limit is called max_tokens",
+        url="https://docs.mistral.ai/api/endpoint/chat",
+        rename={"max_completion_tokens": "max_tokens"}),
+    "fireworks_ids": Quirk(
+        reason="serverless models are called accounts/fireworks/models/NAME; the name alone is answered with 404",
+        url="https://docs.fireworks.ai/api-reference/post-chatcompletions",
+        id_prefix="accounts/fireworks/models/"),
+    "workers_ai_ids": Quirk(
+        reason="models are called @cf/MAKER/NAME",
+        url="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
+        id_prefix="@cf/"),
+    "structured_outputs": Quirk(
+        reason="it holds answers to a JSON schema that stands in output_config.format",
+        url="https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs",
+        flags=frozenset({"structured_outputs"})),
+    "server_tools": Quirk(
+        reason="it searches the web itself when a tool says so",
+        url="https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool",
+        flags=frozenset({"server_tools"})),
+    "unsigned_thinking": Quirk(
+        reason="its thinking carries no signature, and it wants it back all the same",
+        url="https://platform.minimax.io/docs/api-reference/text-anthropic-api",
+        flags=frozenset({"unsigned_thinking"})),
+    "gemini_call_ids": Quirk(
+        reason="calls and results may carry ids, which tell parallel calls of one function apart",
+        url="https://ai.google.dev/gemini-api/docs/function-calling",
+        flags=frozenset({"call_ids"})),
+    "gemini_json_schema": Quirk(
+        reason="it takes JSON Schema in responseJsonSchema and parametersJsonSchema",
+        url="https://ai.google.dev/gemini-api/docs/structured-output",
+        flags=frozenset({"json_schema"})),
 }
+
+# Flags that models carry, not providers: profiles.FAMILIES.
+OF_MODELS: Final = frozenset({"sampling_or_effort", "tools_or_effort", "adaptive_thinking"})
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -77,6 +131,7 @@ class Effect(msgspec.Struct, frozen=True):
     flags: frozenset[str]
     drop: frozenset[str]
     rename: dict[str, str]
+    id_prefix: str = ""
 
 
 def combine(names: Iterable[str]) -> Effect:
@@ -85,4 +140,5 @@ def combine(names: Iterable[str]) -> Effect:
     rename: dict[str, str] = {}
     for row in rows:
         rename |= row.rename
-    return Effect(frozenset().union(*(row.flags for row in rows)), frozenset().union(*(row.drop for row in rows)), rename)
+    return Effect(frozenset().union(*(row.flags for row in rows)), frozenset().union(*(row.drop for row in rows)), rename,
+                  next((row.id_prefix for row in rows if row.id_prefix), ""))

@@ -58,7 +58,7 @@ def test_a_preset_finds_its_usual_key():
 
 def test_a_local_server_needs_no_key():
     assert one(upstream(without="api_keys").replace("https://a.example", "http://127.0.0.1:8080")).accounts[0].key.reveal() == ""
-    assert one('[[providers]]\npreset = "ollama"\nmodels = ["llama3"]').auth == "none"
+    assert one('[[providers]]\npreset = "ollama"\nmodels = ["llama3"]').accounts[0].key.reveal() == ""
     assert list(refused('[[providers]]\npreset = "ollama"')) == ["providers[0].models"]
     assert 'auth = "none"' in refused(upstream(without="api_keys"))["providers[0].api_keys"]
 
@@ -72,7 +72,7 @@ def test_the_same_key_twice_is_one_account():
 @pytest.mark.parametrize(("text", "path", "words"), [
     (upstream(without="id"), "providers[0].id", "is missing"),
     (upstream().replace('id = "a"', 'id = "a/b"'), "providers[0].id", "may hold letters"),
-    ('[[providers]]\npreset = "grok"\napi_keys = ["x"]', "providers[0].preset", 'did you mean "groq"?'),
+    ('[[providers]]\npreset = "groqq"\napi_keys = ["x"]', "providers[0].preset", 'did you mean "groq"?'),
     (upstream(without="base_url"), "providers[0].base_url", "is missing"),
     (upstream().replace("https://", ""), "providers[0].base_url", "write https://a.example/v1"),
     (upstream().replace("https://", "ftp://"), "providers[0].base_url", "must begin with http"),
