@@ -11,7 +11,6 @@ from gateway.config.places import MEMORY, SQLITE
 from gateway.config.problems import Problems
 from gateway.config.schema import Config, Store, Table
 from gateway.core.secret import Secret
-from gateway.wire import WIRES
 
 Unless = Callable[[Any], bool]
 
@@ -39,12 +38,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "auth.keys[].budget_usd_month": (empty, "0"),
     "store.url": (local, f'"memory:" or "{Store().url}"'),
     "state.url": (one_of("memory:"), '"memory:"'),
-    "providers[].wire": (one_of(None, *WIRES), " or ".join(f'"{name}"' for name in WIRES)),
-    "providers[].auth": (one_of(None, "bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"),
-                         "bearer, x-api-key, x-goog-api-key, api-key, query or none"),
-    "providers[].credentials": (empty, "nothing"),
-    "providers[].oauth": (empty, "nothing"),
-    "providers[].models[].kind": (one_of(None, "chat", "embedding"), '"chat" or "embedding"'),
     "combos[].strategy": (none_of("fusion"), "another strategy"),
     "combos[].judge": (empty, "nothing"),
     "routing.strategy": (none_of("fusion"), "another strategy"),

@@ -16,12 +16,13 @@ from msgspec import NODEFAULT, Meta
 
 from gateway.config.expand import ExpandError, expand
 from gateway.config.problems import Problems, nearest
-from gateway.config.schema import ComboStep, Config, ModelTable, Table
+from gateway.config.schema import ComboStep, Config, KeyTable, ModelTable, Table
 from gateway.core.secret import Secret
 
 T = TypeVar("T", bound=Table)
 _SHOWN: Final = 60
-_SHORT: Final[dict[type[Table], str]] = {ModelTable: "id", ComboStep: "target"}      # tables that may be written as their name
+# tables that may be written as their name
+_SHORT: Final[dict[type[Table], str]] = {ModelTable: "id", KeyTable: "key", ComboStep: "target"}
 _NOUN: Final = {str: "text in quotes", int: "a whole number", float: "a number", bool: "true or false", dict: "a table",
                 list: "an array", Secret: "text in quotes", tuple: "an array"}
 
@@ -63,13 +64,19 @@ class Decoder:
         origin = typing.get_origin(base)
         if isinstance(base, type) and issubclass(base, Table):
             if base in _SHORT and isinstance(raw, str):
-                raw = {_SHORT[base]: raw}
+                value = self.value(raw, schema(base)[_SHORT[base]][0], path)
+                return base(**{_SHORT[base]: value}) if value is not NODEFAULT else self.nameless(base)
             return self.table(raw, base, path)
         if origin is tuple:
             return self.array(raw, typing.get_args(base)[0], path)
         if origin is dict or base is Any:
             return self.free(raw, base, path)
         return self.leaf(raw, base, metas, path)
+
+    def nameless(self, kind: type[Table]) -> Table:
+        """After a problem with the one word that was written: a table that keeps its place."""
+        name = _SHORT[kind]
+        return kind(**{name: ""} if schema(kind)[name][1] else {})
 
     def array(self, raw: Any, item: Any, path: str) -> Any:
         if not isinstance(raw, list):

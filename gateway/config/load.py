@@ -96,6 +96,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     if problems.found:
         raise ConfigError(problems.found)
     return Snapshot(server=config.server, keys=keys, providers=providers, combos=plans, routing=config.routing,
-                    stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log, images=config.images, ollama=config.ollama,
-                    store=store, warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
+                    stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log,
+                    images=config.images, jobs=config.jobs, ollama=config.ollama, store=store,
+                    warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

@@ -263,12 +263,13 @@ class Fusion(Table, frozen=True):
 
 class Images(Table, frozen=True):
     """Pictures inside of requests."""
-    max_side: Annotated[Count, doc("Larger ones are scaled to so many pixels (needs the extra `images`); 0 = they stay as they are.")] = 0
+    max_side: Annotated[Count, doc("Larger ones are scaled to so many pixels (extra `images`); 0 = they stay as they are.")] = 0
 
 
 class Jobs(Table, frozen=True):
     """What is done while nobody asks."""
-    discovery_s: Annotated[float, Meta(ge=0, le=604_800), doc('Between two looks for models of providers with `models = ["*"]`; 0 = at the start only.')] = 3_600
+    discovery_s: Annotated[float, Meta(ge=0, le=604_800),
+                           doc('Between two looks for models of providers with `models = ["*"]`; 0 = at the start only.')] = 3_600
     probe_s: Annotated[Seconds, doc("Between two tries of an account, one after the other, by its list of models; 0 = none.")] = 0
 
 

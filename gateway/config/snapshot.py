@@ -4,7 +4,7 @@ from pathlib import Path
 import msgspec
 
 from gateway.config.problems import Problem
-from gateway.config.schema import Images, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
+from gateway.config.schema import Images, Jobs, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
 from gateway.routing.combos import Plan
@@ -24,6 +24,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limits: Limits = Limits()
     log: Log = Log()
     images: Images = Images()
+    jobs: Jobs = Jobs()
     ollama: Ollama = Ollama()
     store: str = "memory:"                   # or "sqlite:" with an absolute path
     warnings: tuple[Problem, ...] = ()

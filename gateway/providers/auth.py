@@ -15,7 +15,10 @@ HEADERS: Final[dict[str, tuple[str, str]]] = {
     "x-goog-api-key": ("x-goog-api-key", ""),
     "api-key": ("api-key", ""),
 }
+BEARER: Final = HEADERS["bearer"]
 QUERY_NAME: Final = "key"
+# Credentials that are made for each call: what the accounts hold is no header (upstream.signed).
+MADE: Final = frozenset({"oauth", "sigv4", "gcp"})
 
 # Contract 2: the default of a wire that says nothing else.
 DEFAULT_AUTH: Final[dict[str, str]] = {

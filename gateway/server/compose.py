@@ -1,5 +1,7 @@
 """Which concrete parts make a gateway? The only place that knows them all."""
+from collections.abc import Awaitable, Callable
 from random import Random
+from typing import TypeVar
 
 import msgspec
 
@@ -7,6 +9,9 @@ from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.ports import Journal, Store
+from gateway.jobs.background import Jobs
+from gateway.jobs.discovery import Discovery
+from gateway.jobs.listing import Means
 from gateway.memory.traces import Traces
 from gateway.observe.access import AccessLog
 from gateway.pipeline.ground import Ground, Inflight
@@ -20,6 +25,8 @@ from gateway.surfaces.desk import Desk
 from gateway.upstream.reach import Fetcher
 from gateway.upstream.tokens import Tokens
 from gateway.upstream.transport import Transport
+
+T = TypeVar("T")
 
 
 class Parts(msgspec.Struct):
@@ -35,6 +42,8 @@ class Parts(msgspec.Struct):
     keeper: Keeper
     tokens: Tokens
     fetcher: Fetcher
+    means: Means
+    discovery: Discovery
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -46,21 +55,44 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
+    means = Means(transports["network"], Tokens(transports["network"], clock, vault_at(snapshot.store)), clock)
     parts = Parts(transports=transports, health=health, limits=limits,
                   journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
-                  tokens=Tokens(transports["network"], clock, vault_at(snapshot.store)), fetcher=Fetcher())
+                  tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means))
     health.usage = limits.used
     return Desk(ground(snapshot, parts)), parts
 
 
 def ground(snapshot: Snapshot, parts: Parts) -> Ground:
-    """The ground of one configuration on parts that live on."""
+    """The ground of one configuration, with what was found besides, on parts that live on."""
+    snapshot = parts.discovery.apply(snapshot)
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
     return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher)
+
+
+async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:
+    """Do something outside of a gateway with a network of its own."""
+    from gateway.upstream.aiohttp_transport import AiohttpTransport
+
+    clock, transport = SystemClock(), AiohttpTransport()
+    tokens = Tokens(transport, clock, vault_at(snapshot.store))
+    try:
+        return await work(Means(transport, tokens, clock))
+    finally:
+        await tokens.close()
+        await transport.close()
+
+
+def jobs(desk: Desk, parts: Parts) -> Jobs:
+    """The work in the background; what it finds is in the next ground."""
+    def rebuild() -> None:
+        if parts.discovery.written is not None:
+            desk.ground = ground(parts.discovery.written, parts)
+    return Jobs(parts.discovery, parts.means, lambda: desk.ground, rebuild)
 
 
 async def dissolve(parts: Parts) -> None:

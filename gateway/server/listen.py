@@ -74,6 +74,7 @@ class Listener:
         self._server = HttpServer(dispatcher(desk), handler_cancellation=True, access_log=None, auto_decompress=False,
                                   keepalive_timeout=KEEPALIVE_S)
         self._sockets: list[asyncio.AbstractServer] = []
+        self.jobs = compose.jobs(desk, parts)
         self.host = ""
         self.port = 0
 
@@ -88,6 +89,7 @@ class Listener:
 
     async def close(self, drain_s: float) -> None:
         """Stop accepting, let streams finish up to ``drain_s``, end the rest."""
+        self.jobs.stop()
         for server in self._sockets:
             server.close()
         await drain(self._server, self.parts.inflight, drain_s)
@@ -109,13 +111,13 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None) ->
     server = snapshot.server
     await parts.store.open()
     await parts.keeper.open()
-    await parts.keeper.open()
     try:
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
                             unix=server.unix)
     except BaseException:
         await compose.dissolve(parts)
         raise
+    listener.jobs.start(listener.port)
     return listener
 
 

@@ -108,6 +108,10 @@ class Tokens:
             state.token, state.good_until, state.renew_at = "", 0.0, 0.0
         return True
 
+    def used(self, holder: Holder) -> bool:
+        """Has somebody asked for its token?"""
+        return holder.place in self._states
+
     def due(self, holder: Holder, within_s: float) -> bool:
         """Will its token be replaced within this time (or is there none)? For the background job."""
         state = self._states.get(holder.place)
