@@ -78,7 +78,7 @@ class Leg:
     came from, ``weight`` that step's.
     """
 
-    __slots__ = ("_each", "candidates", "combo", "key", "place", "step", "tags", "target", "weight")
+    __slots__ = ("candidates", "combo", "key", "place", "singles", "step", "tags", "target", "weight")
 
     def __init__(self, target: Target, key: str, *, candidates: "tuple[Candidate, ...] | None" = None, step: str = "",
                  weight: float = 1.0, tags: frozenset[str] = frozenset(), combo: "Combo | None" = None, place: str = "") -> None:
@@ -90,14 +90,14 @@ class Leg:
         self.weight = weight
         self.tags = tags
         self.combo = combo                    # a whole combo as one place, ordered when its turn comes
-        self._each: tuple[Leg, ...] | None = None
+        self.singles: tuple[Leg, ...] = ()    # ``each``, once somebody asked
 
     @property
     def each(self) -> "tuple[Leg, ...]":
         """One leg an account, for orders that tell accounts apart."""
-        if self._each is None:
-            self._each = (self,) if self.combo is not None else tuple(self.alone(c) for c in self.candidates) or (self,)
-        return self._each
+        if not self.singles:
+            self.singles = (self,) if self.combo is not None else tuple(self.alone(c) for c in self.candidates) or (self,)
+        return self.singles
 
     def alone(self, candidate: Candidate) -> "Leg":
         return Leg(self.target, f"{self.place}@{candidate.key[2]}", candidates=(candidate,), step=self.step, weight=self.weight,

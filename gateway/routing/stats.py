@@ -12,6 +12,7 @@ from gateway.routing.places import Candidate, Key, Leg
 SAMPLES: Final = 64
 ENOUGH: Final = 10                            # samples from which a p95 is worth more than a table of usual values
 HALF_LIFE_S: Final = 172_800.0
+FRESH_S: Final = 600.0                        # counts this old are worth what they were
 LONGEST_MS: Final = 120_000.0
 _DEVIATION_MS: Final = 10.0
 
@@ -51,7 +52,10 @@ class Record:
         """(successes, failures), the old ones worth less."""
         if self.noted:
             self.reckon()
-        decay = 0.5 ** ((now - self._at) / HALF_LIFE_S) if now > self._at else 1.0
+        age_s = now - self._at
+        if age_s < FRESH_S:
+            return self._good, self._bad
+        decay = 0.5 ** (age_s / HALF_LIFE_S)
         return self._good * decay, self._bad * decay
 
     @property

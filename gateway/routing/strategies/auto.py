@@ -81,18 +81,32 @@ def misfit(leg: Leg, wanted: str, power: float, tokens: int) -> float:
 # ---------------------------------------------------------------- routers
 def rules(pool: Sequence[Scored], view: View) -> Leg:
     """Not whom self-healing excludes (unless that is everybody), within the budget, now and then somebody by lot."""
-    able = [row for row in pool if view.selectable(row[2])] if view.resting else pool
-    able = able or pool
     excluded = healing(pool, view)
-    if excluded:
-        able = [row for row in able if row[2].target.provider.id not in excluded] or able
+    rate, clear = view.settings.exploration, pool[0][0] - pool[-1][0] >= CLEAR
+    explore = rate > 0 and len(pool) > 1 and view.dice.random() < rate and not incident(pool, view)
+    if not explore and not view.settings.budget_cap_usd and (clear or rate <= 0):
+        head = leading(pool, excluded, view)
+        return head[0] if len(head) == 1 else head[view.memory.turn(f"auto:{view.scope}:0") % len(head)]
+    able = [row for row in pool if view.selectable(row[2])] or list(pool)
+    able = [row for row in able if row[2].target.provider.id not in excluded] or able
     able = within_budget(able, view)
-    rate = view.settings.exploration
-    if rate > 0 and len(able) > 1 and not incident(pool, view) and view.dice.random() < rate:
+    if explore and len(able) > 1:
         leg = able[min(int(view.dice.random() * len(able)), len(able) - 1)][2]
         view.why[leg.key] = "chosen by lot"
         return leg
     return rotated(able, view)
+
+
+def leading(pool: Sequence[Scored], excluded: set[str], view: View) -> list[Leg]:
+    """The best that may be asked, with its equals; looks no further down than it must."""
+    resting, found, best = view.resting, list[Leg](), 0.0
+    for score, _, leg in pool:
+        if found and (score < best - TIES or len(found) >= TOP):
+            break
+        if leg.target.provider.id not in excluded and (view.selectable(leg) if resting else leg.candidates):
+            best = score if not found else best
+            found.append(leg)
+    return found or [next((leg for _, _, leg in pool if view.selectable(leg)), pool[0][2])]
 
 
 def rotated(pool: Sequence[Scored], view: View) -> Leg:
@@ -115,7 +129,7 @@ def rotated(pool: Sequence[Scored], view: View) -> Leg:
     return tier[view.memory.turn(f"auto:{view.scope}:{which}") % len(tier)]
 
 
-def within_budget(pool: Sequence[Scored], view: View) -> Sequence[Scored]:
+def within_budget(pool: list[Scored], view: View) -> list[Scored]:
     """A thousand tokens must not cost more than the cap; if they always do, the cheapest serves."""
     cap = view.settings.budget_cap_usd
     if not cap:

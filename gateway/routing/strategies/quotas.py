@@ -50,13 +50,12 @@ def _windows(leg: Leg, view: View) -> dict[str, Used]:
 
 
 def _taking_turns(ordered: list[Leg], name: str, view: View, near: Callable[[Leg, Leg], bool]) -> list[Leg]:
-    if not ordered:
+    """The places that are as good as the first (they stand together: the list is ordered) take turns."""
+    n = next((at for at, leg in enumerate(ordered) if not near(leg, ordered[0])), len(ordered))
+    if n < 2:
         return ordered
-    band = [leg for leg in ordered if near(leg, ordered[0])]
-    if len(band) < 2:
-        return ordered
-    start = view.memory.turn(f"{name}:{view.scope}") % len(band)
-    return [*band[start:], *band[:start], *(leg for leg in ordered if not near(leg, ordered[0]))]
+    start = view.memory.turn(f"{name}:{view.scope}") % n
+    return [*ordered[start:n], *ordered[:start], *ordered[n:]]
 
 
 def _reset_score(windows: dict[str, Used], view: View) -> float:

@@ -78,7 +78,7 @@ Legs = Sequence[Leg]
 
 def apart(legs: Legs) -> list[Leg]:
     """One place an account."""
-    return [each for leg in legs for each in leg.each]
+    return [each for leg in legs for each in (leg.singles or leg.each)]
 
 
 def fronted(legs: Legs, first: Leg) -> list[Leg]:
