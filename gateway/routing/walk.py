@@ -270,4 +270,5 @@ class Walk:
             else:
                 start = self._turns[leg] = self._health.turn(leg.target)
         start %= len(candidates)
-        return candidates[start:] + candidates[:start] if start else candidates
+        turned = candidates[start:] + candidates[:start] if start else candidates
+        return tuple(sorted(turned, key=lambda c: c.account.priority)) if leg.target.ranked else turned
