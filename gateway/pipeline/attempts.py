@@ -4,6 +4,7 @@ Each failure before the commit point is booked (health, skip sets, trail) and th
 whole, the request itself is at fault, the time is up, or nobody is left. Then the last resort: an answer that was refused
 only because a better one was hoped for (``Turn.salvage``), else the honest status.
 """
+import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from math import inf
 from typing import Any, Final
@@ -28,6 +29,7 @@ from gateway.routing.walk import Walk
 
 EXEMPT: Final = 2          # the first attempt and the first retry are always allowed, whatever they took (spec/streaming 2.1)
 SPARES: Final = 4          # turns kept for the last resort
+SHORT_REST_S: Final = 1.5  # a refusal that says "in a second" is waited for, where all rest: a client would only ask again
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     while len(call.attempts) < settings.max_attempts:
         now = clock.now()
         timed_out = len(call.attempts) >= EXEMPT and now >= give_up_at
-        taken = None if timed_out else take(walk, ground, now) or await queued(walk, ground, give_up_at)
+        taken = None if timed_out else take(walk, ground, now) or await later(call, walk, ground, give_up_at)
         if taken is None:
             break
         candidate, reservation = taken
@@ -112,6 +114,18 @@ def wanted(walk: Walk, candidate: Candidate, ground: Ground, now: float) -> Want
     if places := walk.settings(candidate).concurrency:
         found.append((("combo", walk.resolution.scope, candidate.key), Ceiling(concurrency=places)))
     return found
+
+
+async def later(call: Call, walk: Walk, ground: Ground, give_up_at: float) -> tuple[Candidate, Reservation] | None:
+    """Nobody can be asked now: is there somebody worth waiting for?"""
+    if walk.crowded():
+        return await queued(walk, ground, give_up_at)
+    now = ground.clock.now()
+    rest_s = None if call.attempts else walk.soonest_retry(now)
+    if rest_s is None or rest_s > SHORT_REST_S or now + rest_s >= give_up_at:
+        return None
+    await asyncio.sleep(rest_s)
+    return take(walk, ground, max(ground.clock.now(), now + rest_s))
 
 
 async def queued(walk: Walk, ground: Ground, give_up_at: float) -> tuple[Candidate, Reservation] | None:

@@ -155,13 +155,13 @@ async def test_all_alike_gives_that_cause_its_own_status(gateway, upstream, stat
 
 
 async def test_a_stated_time_is_believed_and_then_the_target_is_asked_again(gateway, upstream):
-    up = await upstream([say.error(429, headers={"Retry-After": "1"}), say.stream("back")])
+    up = await upstream([say.error(429, headers={"Retry-After": "2"}), say.stream("back")])
     base_url = await gateway(client_key() + provider(up))
     first = await ask(base_url)
-    assert first.status == 429 and first.headers["Retry-After"] == "1"
+    assert first.status == 429 and first.headers["Retry-After"] == "2"
     assert (await ask(base_url)).status == 429 and len(up.requests) == 1
     import asyncio
-    await asyncio.sleep(1.05)
+    await asyncio.sleep(2.05)
     assert (await ask(base_url, stream=True)).text == "back"
 
 
@@ -225,3 +225,11 @@ async def test_after_a_finish_reason_a_lost_end_is_no_failure(gateway, upstream,
     base_url = await gateway(client_key() + provider(up))
     got = await ask(base_url, stream=True)
     assert (got.text, got.finishes, got.done, got.error, got.broken) == ("all said", ["stop"], 1, None, "")
+
+
+async def test_a_refusal_that_says_in_a_second_is_waited_for_where_all_rest(gateway, upstream):
+    up = await upstream([say.error(429, "slow down", headers={"Retry-After": "1"}), say.reply("again")])
+    base_url = await gateway(client_key() + provider(up))
+    assert (await ask(base_url)).status == 429
+    got = await ask(base_url)
+    assert got.status == 200 and got.json["choices"][0]["message"]["content"] == "again"
