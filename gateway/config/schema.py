@@ -220,7 +220,7 @@ class Stream(Table, frozen=True):
     reasoning: Annotated[Literal["hold", "live"], doc("`hold`: until the commit point; `live`: reasoning commits.")] = "hold"
     hold_max_s: Annotated[Seconds, doc("Silence before the commit point that is bearable.")] = 30
     hold_max_bytes: Annotated[int, Meta(ge=1_024), doc("What may be held for one turn; above it, it commits.")] = 4_194_304
-    max_frame_bytes: Annotated[int, Meta(ge=1_024), doc("Largest frame of an upstream's stream.")] = 33_554_432
+    max_frame_bytes: Annotated[int, Meta(ge=1_024), doc("Largest frame of an upstream's stream.")] = 8_388_608
     model_echo: Annotated[Literal["routed", "requested", "upstream"], doc("The model name that clients see.")] = "routed"
     rescue: Annotated[bool, doc("Turn tool calls that a model wrote as text into calls.")] = True
     rescue_scan: Annotated[Count, doc("Characters that may be held to recognise one.")] = 256

@@ -4,7 +4,7 @@ import asyncio
 import msgspec
 
 from gateway.core.call import Call
-from gateway.core.errors import GatewayError
+from gateway.core.errors import GatewayError, bad_request
 from gateway.core.request import Request
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -13,6 +13,8 @@ from gateway.policy.keys import Principal
 from gateway.routing.resolve import Resolution, resolve
 from gateway.stream.turn import Rules
 from gateway.tokens.estimate import estimate_request
+from gateway.wire.bounds import crowded
+from gateway.wire.problems import invalid
 from gateway.upstream import images
 
 
@@ -27,9 +29,12 @@ class Plan(msgspec.Struct, frozen=True):
 def parse(call: Call, client: Client, body: bytes) -> Request:
     """Raises bad_request naming the field, unsupported_media_type for a body that is no JSON by its own account."""
     kind = client.headers.get("Content-Type")
-    if kind is not None and "json" not in kind and kind.partition(";")[0].strip() in FORM_TYPES:
+    if kind is not None and kind.partition(";")[0].strip().lower() in FORM_TYPES:
         raise GatewayError("unsupported_media_type", f"Send the body as application/json, not {kind[:60]!r}.",
                            param="content-type")
+    if wrong := crowded(body):
+        path, what = wrong
+        raise invalid(path, what) if path else bad_request(f"Invalid request: {what}.")
     request = client.wire.parse_request(body, call.operation, call.path_model, call.path_stream)
     call.request = request
     call.stream = request.stream
@@ -52,7 +57,7 @@ def plan(call: Call, request: Request, principal: Principal, ground: Ground) -> 
     if len(targets) != len(resolution.targets):
         resolution = resolution.only(targets)
     settings = ground.snapshot.stream
-    input_tokens = estimate_request(request)
+    input_tokens = estimate_request(request, ground.calibration.factor(request.model))
     rules = Rules(tools=request.tools, format=request.format, tool_calls=settings.tool_calls,
                   reasoning=settings.reasoning, rescue=settings.rescue, rescue_scan=settings.rescue_scan,
                   hold_max_bytes=settings.hold_max_bytes, hold_max_s=settings.hold_max_s, n=request.n,

@@ -19,6 +19,7 @@ from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
 from gateway.pipeline import admit, attempts, prepare, recall, record
+from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.keys import Principal
@@ -45,7 +46,8 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
     try:
         principal = admit.caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes)
-        request = story.parse(call, client, body)
+        large = len(body) > LARGE_BYTES
+        request = await aside(story.parse, call, client, body) if large else story.parse(call, client, body)
         if request.images and (max_side := ground.snapshot.images.max_side):
             request = await prepare.smaller(call, client, request, max_side)
         if call.wire == "openai-responses":

@@ -17,6 +17,8 @@ DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 CONTENT_TYPE: Final = "text/event-stream; charset=utf-8"
 
+MAX_LINES: Final = 65_536                # of one event; a server that prints its JSON prettily writes hundreds
+
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -112,7 +114,9 @@ class Splitter:
 
 
 def _event(part: bytes) -> Frame | None:
-    """One event's lines; None where it has no data (comments, ``retry:``, a lone name)."""
+    """One event's lines; None where it has no data (comments, ``retry:``, a lone name). Raises bad_reply for countless lines."""
+    if part.count(b"\n") > MAX_LINES:
+        raise GatewayError("bad_reply", f"The provider sent an event of more than {MAX_LINES} lines.")
     name: str | None = None
     data: list[bytes] = []
     for line in part.split(b"\n"):

@@ -119,6 +119,13 @@ def test_calls_without_ids_are_paired_in_order():
                        {"role": "tool", "content": "", "tool_call_id": "call_auto_2"}]
 
 
+def test_results_of_calls_that_nobody_knows_get_ids_of_their_own():
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
+    out = sent({"model": "m", "messages": [HI, {"role": "tool", "content": "a"}, call, {"role": "tool", "content": "b"},
+                                           {"role": "tool", "content": "c"}]})["messages"]
+    assert [message["tool_call_id"] for message in out if message["role"] == "tool"] == ["call_auto_1", "c", "call_auto_2"]
+
+
 @pytest.mark.parametrize(("fields", "left"), [
     ({"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}, {}), ({"tools": None}, {}), ({"tool_choice": "none"}, {}),
     ({"max_tokens": 0}, {}), ({"max_completion_tokens": -1}, {}), ({"stop": None, "seed": 1}, {"seed": 1}),
