@@ -44,7 +44,7 @@ def identify(client: Client, ground: Ground) -> Principal:
 
 def request(request: Request, principal: Principal, client: Client, ground: Ground) -> Reservation:
     """Take the key's limits. Raises body_too_large (token budget) or limited; a refusal charges nothing."""
-    tokens = estimate_request(request) + reserve(request.max_tokens)
+    tokens = estimate_request(request, ground.calibration.factor(request.model)) + reserve(request.max_tokens)
     budget = ground.snapshot.limits.request_max_tokens
     if budget and tokens > budget:
         raise GatewayError("body_too_large", f"This request needs about {tokens} tokens; the limit is {budget}.",

@@ -21,6 +21,7 @@ from gateway.policy.limits import Limits
 from gateway.providers.auth import credentials, query_credentials
 from gateway.routing.catalog import Candidate, Catalog
 from gateway.routing.health import Health
+from gateway.tokens.calibrate import Calibration
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.guard import base_headers, outgoing
 from gateway.upstream.reach import Fetcher
@@ -63,7 +64,7 @@ class Ground:
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
                  store: Store, traces: Traces, tokens: Tokens,
-                 fetcher: Fetcher) -> None:
+                 fetcher: Fetcher, calibration: Calibration | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -77,6 +78,7 @@ class Ground:
         self.traces = traces
         self.tokens = tokens
         self.fetcher = fetcher
+        self.calibration = calibration or Calibration()
         self._lanes: dict[Any, Lane] = {}
 
     def lane(self, candidate: Candidate) -> Lane:

@@ -3,6 +3,7 @@ from gateway.core.call import Call
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.limits import Reservation
+from gateway.tokens.estimate import estimate_request
 
 
 def close(call: Call, client: Client, reservation: Reservation | None, ground: Ground) -> None:
@@ -19,7 +20,18 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
             reservation.release(call.ended)
         else:
             reservation.settle(0, call.ended)
+    calibrate(call, ground)
     ground.journal.add(call)
+
+
+def calibrate(call: Call, ground: Ground) -> None:
+    """What the upstream counted tells how far our estimate is off for its model. Pictures say nothing about text."""
+    usage, asked = call.usage, call.request
+    if usage is not None and asked is not None and not usage.estimated and not asked.images and call.attempts:
+        estimated = estimate_request(asked)
+        ground.calibration.learn(call.attempts[-1].model, estimated, usage.input)
+        if asked.model != call.attempts[-1].model:
+            ground.calibration.learn(asked.model, estimated, usage.input)
 
 
 def outcome(call: Call) -> str:

@@ -22,6 +22,7 @@ from gateway.server.keep import Keeper
 from gateway.store.opening import store_at
 from gateway.store.vault import vault_at
 from gateway.surfaces.desk import Desk
+from gateway.tokens.calibrate import Calibration
 from gateway.upstream.reach import Fetcher
 from gateway.upstream.tokens import Tokens
 from gateway.upstream.transport import Transport
@@ -44,6 +45,7 @@ class Parts(msgspec.Struct):
     fetcher: Fetcher
     means: Means
     discovery: Discovery
+    calibration: Calibration
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -59,7 +61,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     parts = Parts(transports=transports, health=health, limits=limits,
                   journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
-                  tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means))
+                  tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration())
     health.usage = limits.used
     return Desk(ground(snapshot, parts)), parts
 
@@ -71,7 +73,8 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.health.budget_s = snapshot.routing.budget_s
     return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
-                  inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher)
+                  inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
+                  calibration=parts.calibration)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:

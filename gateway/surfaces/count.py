@@ -12,6 +12,7 @@ from gateway.wire import WIRES
 from gateway.wire.anthropic import build_count
 
 if TYPE_CHECKING:
+    from gateway.pipeline.ground import Ground
     from gateway.surfaces.desk import Desk
     from gateway.surfaces.routes import Door
 
@@ -24,7 +25,7 @@ async def messages(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamR
         principal = admit.caller(call, client, ground)
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         prepare.plan(call, request, principal, ground)
-        await client.answer(build_count(count(request)))
+        await client.answer(build_count(count(request, ground)))
     except GatewayError as error:
         await client.fail(error)
     if client.response is None:
@@ -32,8 +33,8 @@ async def messages(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamR
     return client.response
 
 
-def count(request: Request) -> int:
+def count(request: Request, ground: "Ground") -> int:
     """Tokens of a parsed request of any wire."""
     if request.conversation is None:
         request.conversation = WIRES[request.wire].open(request)
-    return tokens.count(request.conversation)
+    return tokens.count(request.conversation, request.model, ground.calibration.factor(request.model))

@@ -66,6 +66,6 @@ async def count(call: Call, client: Client, ground: Ground) -> None:
         principal = admit.caller(call, client, ground)
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         prepare.plan(call, request, principal, ground)
-        await client.answer(build_count(tokens(request)))
+        await client.answer(build_count(tokens(request, ground)))
     except GatewayError as error:
         await client.fail(error)

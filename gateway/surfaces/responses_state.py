@@ -73,7 +73,7 @@ async def input_tokens(http: BaseRequest, door: "Door", desk: "Desk") -> web.Str
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         if dialogue.stateful(request):
             request = await dialogue.continued(request, call.principal, ground.store.responses)
-        return _encode({"object": "response.input_tokens", "input_tokens": count(request)})
+        return _encode({"object": "response.input_tokens", "input_tokens": count(request, ground)})
     return await _answered(http, door, desk, answer)
 
 

@@ -20,6 +20,7 @@ from gateway.core.request import (
     Tool,
 )
 from gateway.tokens.estimate import IMAGE_TOKENS, estimate
+from gateway.tokens.exact import counter
 
 MESSAGE_TOKENS: Final = 4                # what frames a message: a role and its marks
 TOOL_TOKENS: Final = 8                   # … and a declaration
@@ -27,8 +28,9 @@ PAGE_TOKENS: Final = 2_000               # of a PDF: text and picture. https://d
 PAGE_CHARS: Final = 100_000              # base64 of an ordinary page
 
 
-def count(talk: Conversation) -> int:
-    """Tokens of the input; at least 1."""
+def count(talk: Conversation, model: str = "", factor: float = 1.0) -> int:
+    """Tokens of the input; at least 1. Texts are counted exactly where the model's vocabulary is at hand; else ``factor``, what
+    was learned of it, corrects the estimate."""
     texts: list[str] = []
     total = 0
     for message in talk.messages:
@@ -38,7 +40,9 @@ def count(talk: Conversation) -> int:
         total += TOOL_TOKENS
     if talk.format is not None and talk.format.schema is not None:
         texts.append(_json(talk.format.schema))
-    return max(total + sum(map(estimate, texts)), 1)
+    exact = counter(model)
+    said = exact(texts) if exact is not None else round(sum(map(estimate, texts)) * factor)
+    return max(total + said, 1)
 
 
 def _part(part: Part, texts: list[str]) -> int:

@@ -43,15 +43,17 @@ def estimate(text: str) -> int:
     return max(round(total), 1) if size else 0
 
 
-def estimate_request(request: Request) -> int:
-    """Tokens that the model must read. Rather too few than too many: whoever seems too small is not asked at all."""
+def estimate_request(request: Request, factor: float = 1.0) -> int:
+    """Tokens that the model must read. Rather too few than too many: whoever seems too small is not asked at all.
+
+    ``factor``: what was learned of the model's vocabulary (calibrate); pictures are not a matter of that."""
     chars, images, raw = request.chars, request.images, request.raw
     tokens = -(-chars // CHARS_PER_TOKEN)
     if images:
-        return tokens + images * IMAGE_TOKENS
+        return (tokens if factor == 1.0 else int(tokens * factor)) + images * IMAGE_TOKENS
     if len(raw) > _DENSE * chars and not raw.isascii():
         tokens += (len(raw) - len(raw.translate(None, _LEAD_3))) // 2
-    return tokens
+    return tokens if factor == 1.0 else int(tokens * factor)
 
 
 def reserve(max_tokens: int | None) -> int:

@@ -8,7 +8,7 @@ from gateway.wire.lenient import dump
 from gateway.wire.names import respelled
 from gateway.wire.openai_chat.conversation import AUDIO, WIRE
 from gateway.wire.openai_chat.schema import Json
-from gateway.wire.openai_chat.strict import comply
+from gateway.wire.openai_chat.strict import EITHER, choose, comply
 from gateway.wire.results import spoken
 
 _AUDIO_FORMATS: Final = {media: form for form, media in AUDIO.items()} | {"audio/mp3": "mp3", "audio/x-wav": "wav"}
@@ -25,6 +25,8 @@ def other_format(request: rq.Request, to: Outbound) -> bytes:
     for old, new in to.rename_params.items():
         if old in doc:
             doc.setdefault(new, doc.pop(old))
+    if EITHER & to.flags:
+        choose(doc, to.flags)
     return dump({key: value for key, value in doc.items() if key not in to.drop_params})
 
 

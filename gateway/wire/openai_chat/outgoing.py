@@ -13,7 +13,7 @@ from gateway.wire import splice
 from gateway.wire.base import Outbound
 from gateway.wire.lenient import dump
 from gateway.wire.openai_chat.schema import NO_TOOLS, Body, Json, Options
-from gateway.wire.openai_chat.strict import STRICT, comply
+from gateway.wire.openai_chat.strict import EITHER, STRICT, choose, comply
 
 _TRUE: Final = b"true"
 _ASK_USAGE: Final = b',"stream_options":{"include_usage":true}'
@@ -28,7 +28,7 @@ def same_format(request: Request, to: Outbound) -> bytes:
         and any(message.role == "developer" for message in body.messages or ())
     if not request.clean or developer or (isinstance(body, Body) and STRICT & to.flags):
         return _rewritten(request, to, developer)
-    if len(raw) <= splice.SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params):
+    if len(raw) <= splice.SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params or EITHER & to.flags):
         fast = _spliced(raw, body, to)
         if fast is not None:
             return fast
@@ -62,6 +62,8 @@ def adapt(top: dict[str, Any], body: Options, to: Outbound) -> None:
             top.setdefault(new, value)
     for name in to.drop_params:
         top.pop(name, None)
+    if EITHER & to.flags:
+        choose(top, to.flags)
 
 
 def _rewritten(request: Request, to: Outbound, developer: bool) -> bytes:

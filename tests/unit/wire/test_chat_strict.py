@@ -79,3 +79,24 @@ def test_a_failed_result_says_so(wire, parts, said):
     messages[2] = Message("tool", [Result("call_a_long_one", parts, is_error=True)])
     content = built(Conversation(messages), wire=wire)["messages"][2]["content"]
     assert (content if isinstance(content, str) else content[0]["text"]).startswith(said)
+
+
+def asked(body, *flags):
+    """What goes up of a chat client's body."""
+    raw = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]} | body).encode()
+    return json.loads(CHAT.build_request(CHAT.parse_request(raw), Outbound(model="m", provider="p", stream=False, flags=frozenset(flags))))
+
+
+@pytest.mark.parametrize(("effort", "kept"), [("high", False), ("none", True), (None, True)])
+def test_sampling_gives_way_to_a_wanted_effort(effort, kept):
+    body = {"temperature": 0.5, "top_p": 0.9, "seed": 7} | ({"reasoning_effort": effort} if effort else {})
+    out = asked(body, "sampling_or_effort")
+    assert ("temperature" in out, "top_p" in out, out["seed"], out.get("reasoning_effort")) == (kept, kept, 7, effort)
+    assert asked(body)["temperature"] == 0.5
+
+
+def test_an_effort_gives_way_to_tools():
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    out = asked({"tools": tools, "temperature": 0.5, "reasoning_effort": "low"}, "tools_or_effort", "sampling_or_effort")
+    assert "reasoning_effort" not in out and out["temperature"] == 0.5
+    assert asked({"reasoning_effort": "low"}, "tools_or_effort")["reasoning_effort"] == "low"
