@@ -20,6 +20,7 @@ _SCAN_LIMIT = 8_192                      # characters that the patterns look at
 _JSON_TEXT_LIMIT = 2_000                 # characters of one string in a verbatim body
 _JSON_DEPTH = 8
 _JSON_NODES = 400
+_MIN_OVERLAP = 6                         # characters of a key at the end of escaped text that are no chance
 
 # What people write where a local server wants "some key": hiding these words would damage answers that use them.
 _PLACEHOLDERS = frozenset({
@@ -113,6 +114,22 @@ class _Bounded:
         return out
 
 
+# An escape of a JSON string; the group is one of a sign that needs none.
+_ESCAPE: Final = re.compile(rb"\\\\(?:u00([2-7][0-9a-fA-F])|.)", re.DOTALL)
+_UNASKED: Final = re.compile(rb"\\\\u00[2-7]").search
+_NEEDS_NONE: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~+/=:|@")
+
+
+def spelled_out(data: bytes) -> bytes:
+    """JSON that says the same without escapes of letters, digits and what else keys consist of."""
+    return _ESCAPE.sub(_sign, data) if _UNASKED(data) is not None else data
+
+
+def _sign(escape: re.Match[bytes]) -> bytes:
+    code = int(escape[1], 16) if escape[1] else 0
+    return bytes((code,)) if code in _NEEDS_NONE else escape[0]
+
+
 class Scrubber:
     """Finds and hides known secrets in a stream of bytes, also where a read cut them.
 
@@ -132,6 +149,8 @@ class Scrubber:
         return False
 
     def replace(self, data: bytes) -> bytes:
+        if b"\\u00" in data:
+            data = self._readable(data)
         for needle in self._needles:
             if needle in data:
                 data = data.replace(needle, MASK.encode())
@@ -139,6 +158,8 @@ class Scrubber:
 
     def feed(self, data: bytes) -> bytes:
         """What may leave of the bytes so far; an end that may be the start of a secret waits for the next read."""
+        if b"\\u00" in data:
+            data = self._readable(data)
         if not self._tail and data and data[-1] not in self._ends:
             for needle in self._needles:
                 if needle in data:
@@ -151,6 +172,14 @@ class Scrubber:
             return data
         self._tail = data[-held:]
         return data[:-held]
+
+    def _readable(self, data: bytes) -> bytes:
+        """Escapes that hide a secret are undone; all other bytes stay as they came."""
+        plain = spelled_out(data)
+        if plain == data:
+            return data
+        hides = self.contains(plain) or any(_overlap(plain, needle) >= _MIN_OVERLAP for needle in self._needles)
+        return plain if hides else data
 
     def flush(self) -> bytes:
         rest, self._tail = self._tail, b""

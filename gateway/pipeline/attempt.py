@@ -10,8 +10,10 @@ from typing import Any, Final
 from gateway.core import events as ev
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
+from gateway.core.redact import worth_hiding
 from gateway.memory.traces import Notes
 from gateway.pipeline import recall
+from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
 from gateway.pipeline.hop import Hop
@@ -22,6 +24,7 @@ from gateway.pipeline.source import Source
 from gateway.providers.classify import classify, refine
 from gateway.stream.dialects import failed_generation
 from gateway.stream.turn import Turn
+from gateway.stream.veil import Veil
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.fetch import BYTES_ONLY, with_bytes
 from gateway.upstream.guard import FORWARDED, outgoing
@@ -29,13 +32,14 @@ from gateway.upstream.transport import Outgoing, Reply
 
 ERROR_BODY_LIMIT: Final = 65_536
 GOODBYE_S: Final = 5.0                               # what may pass between a finish reason and the end of the stream
+NO_ANSWER: Final = frozenset({204, 205})             # of those that mean success
 LOST: Final = frozenset({"timeout", "transport", "truncated"})
 
 
 class Exchange(Hop):
     """One attempt at a turn."""
 
-    __slots__ = ("turn", "sink", "same", "whole", "notes")
+    __slots__ = ("turn", "sink", "same", "whole", "notes", "veil")
 
     def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
         super().__init__(call, attempt, lane, plan, client, ground)
@@ -43,6 +47,7 @@ class Exchange(Hop):
         self.turn = Turn(plan.rules, attempt.started)
         self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
+        self.veil = Veil(lane.secret) if worth_hiding(lane.secret) else None
         self.notes = Notes(lane.needs) if lane.needs is not None else None
 
     @property
@@ -92,14 +97,16 @@ async def try_once(x: Exchange) -> None:
     lane, request = x.lane, x.plan.request
     to = lane.to_stream if request.stream else lane.to_whole
     if request.conversation is None and request.wire != lane.wire.name:
-        request.conversation = x.client.wire.open(request)
+        opening = x.client.wire.open
+        request.conversation = await aside(opening, request) if len(request.raw) > LARGE_BYTES else opening(request)
     headers = lane.headers_stream if request.stream else lane.headers_whole
     if any(name in x.client.headers for name in FORWARDED):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
     asked = request if lane.needs is None else recall.in_full(x)
     if lane.wire.name in BYTES_ONLY:
         asked = await with_bytes(asked, lane.wire.name, x.ground.fetcher)
-    body = lane.wire.build_request(asked, to)
+    large = len(asked.raw) > LARGE_BYTES
+    body = await aside(lane.wire.build_request, asked, to) if large else lane.wire.build_request(asked, to)
     out = Outgoing(method="POST", url=lane.url(request, to), body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy,
                    stream=request.stream)
     try:
@@ -136,8 +143,15 @@ async def answered(x: Exchange, reply: Reply) -> None:
         x.ground.health.learn(x.lane.candidate, reply.headers, x.attempt.headers_at, x.ground.clock.wall())
     if reply.status >= 400:
         await refused(x, reply)
+    elif not 200 <= reply.status < 300 or reply.status in NO_ANSWER:
+        raise unanswered(reply.status)
     else:
         await read_turn(x, Source(reply, x))
+
+
+def unanswered(status: int) -> GatewayError:
+    """A status that no answer has, whatever its body says: a redirect, another protocol, "no content"."""
+    return GatewayError("bad_reply", f"The provider answered with the status {status}, which is no answer.", upstream_status=status)
 
 
 async def read_turn(x: Exchange, source: Source) -> None:
@@ -159,7 +173,8 @@ async def read_turn(x: Exchange, source: Source) -> None:
                     continue
                 sink.lead(data[:n_used])
                 data = data[n_used:]
-        events = source.events(data)
+        large = x.whole is not None and len(x.whole) > LARGE_BYTES
+        events = await aside(source.events, data) if large else source.events(data)
         if events and type(events[-1]) is ev.Fault:
             events[-1] = ev.Fault(refine(events[-1].error, x.lane.candidate.target.provider))
         out = turn.feed(events, now)

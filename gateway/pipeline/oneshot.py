@@ -11,6 +11,7 @@ from gateway.core.events import Usage
 from gateway.core.redact import Scrubber
 from gateway.core.request import Request
 from gateway.pipeline import attempts
+from gateway.pipeline.attempt import NO_ANSWER, unanswered
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.hop import Hop
@@ -134,6 +135,8 @@ async def whole(x: Fetch, reply: Reply) -> bytes:
     x.deadline.headers()
     if reply.status >= 400:
         raise classify(reply.status, reply.headers, await reply.read(ERROR_BODY_LIMIT), x.lane.candidate.target.provider)
+    if not 200 <= reply.status < 300 or reply.status in NO_ANSWER:
+        raise unanswered(reply.status)
     body = await reply.read(BODY_LIMIT)
     return Scrubber((x.lane.secret,)).replace(body) if x.lane.secret else body
 

@@ -11,6 +11,7 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.reply import fold
 from gateway.pipeline import recall
+from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.hop import Hop
 from gateway.routing.trail import route_headers
 from gateway.wire.base import Encoder, Shown
@@ -69,6 +70,8 @@ class StreamSink:
             await self._commit(now)
         if self._ripe:
             out, self._ripe = self._ripe + out, []
+        if x.veil is not None:
+            out = x.veil.cover(out)
         if x.notes is not None:
             x.notes.hear(out)
         data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
@@ -101,6 +104,8 @@ class StreamSink:
             x.attempt.error = x.call.error = out[-1].error
         if self._ripe:
             out, self._ripe = self._ripe + out, []
+        if x.veil is not None:
+            out = x.veil.cover(out)
         conclude(x, out)
         data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
         await told(x, x.client.end(data), getattr(self.encoder, "final", None))
@@ -141,14 +146,22 @@ class WholeSink:
         self.events += out
         if x.turn.fault is not None and (not self.events or type(self.events[-1]) is ev.Fault):
             raise x.turn.fault
-        body = self._passing()
+        if x.veil is not None:
+            self.events = x.veil.cover(self.events)
+            x.turn.touched = x.turn.touched or x.veil.touched
+        large = x.whole is not None and len(x.whole) > LARGE_BYTES
+        body = await aside(self._body) if large else self._body()
+        commit(x, x.ground.clock.now())
+        conclude(x, self.events)
+        await told(x, x.client.answer(body), body)
+
+    def _body(self) -> bytes:
+        x, body = self.x, self._passing()
         if body is None:
             form = shown(x, self.model)
             form.touched = x.turn.touched
             body = x.client.wire.build_reply(fold(self.events), form, x.whole if x.same else None)
-        commit(x, x.ground.clock.now())
-        conclude(x, self.events)
-        await told(x, x.client.answer(body), body)
+        return body
 
     def _passing(self) -> bytes | None:
         """The upstream's body with the client's name of the model, where nothing else has to change."""

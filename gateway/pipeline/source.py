@@ -18,7 +18,7 @@ from gateway.wire.sse import END, nth_end
 if TYPE_CHECKING:
     from gateway.pipeline.attempt import Exchange
 
-BODY_LIMIT = 64 << 20
+BODY_LIMIT = 32 << 20
 OTHER_STREAMS = frozenset({LINES_TYPE, AWS_TYPE})    # formats of streams that only their content type tells from an answer
 LARGE = 8_192                                    # bytes of a read of which it pays to look at the parts
 OPENING_FRAMES = 4                               # what opens a stream, and text enough to know its frames by
@@ -48,26 +48,37 @@ class Source:
             data, self._rest = self._rest, b""
             return data
         opening = self._first
-        if not opening:
-            data = await self.reply.chunk()
-        else:
-            self._first = False
-            kind = self.reply.headers.get("Content-Type", "")
-            expected = not self.x.plan.request.stream and kind.startswith("application/json")
-            data = await self.reply.read(BODY_LIMIT) if expected else await self.reply.chunk()
-            own = self.wire.content_type
-            if not streams(data, kind) and not (own in OTHER_STREAMS and kind.startswith(own)):
-                if not expected:
-                    data += await self.reply.read(BODY_LIMIT)
-                self.x.whole = self._scrubber.feed(data) + self._scrubber.flush() if self._scrubber else data
-                return b""
+        data = await (self._opening() if opening else self.reply.chunk())
+        if self.x.whole is not None:
+            return b""
         if self._scrubber is not None:
-            # Held back completely: a read that is nothing but the beginning of a key. Read on.
-            data = (self._scrubber.feed(data) or await self.chunk()) if data else self._scrubber.flush()
+            data = await self._scrubbed(self._scrubber, data)
         if opening and len(data) > LARGE and self.x.same and not self.x.plan.rules.held:
             cut = nth_end(data, OPENING_FRAMES)
             data, self._rest = data[:cut], data[cut:]
         return data
+
+    async def _opening(self) -> bytes:
+        """The first read; the whole body, for ``x.whole``, where it is no stream."""
+        self._first = False
+        kind = self.reply.headers.get("Content-Type", "").lower()
+        expected = not self.x.plan.request.stream and kind.startswith("application/json")
+        data = await self.reply.read(BODY_LIMIT) if expected else await self.reply.chunk()
+        own = self.wire.content_type
+        if streams(data, kind) or (own in OTHER_STREAMS and kind.startswith(own)):
+            return data
+        if not expected:
+            data += await self.reply.read(BODY_LIMIT)
+        self.x.whole = self._scrubber.replace(data) if self._scrubber else data
+        return b""
+
+    async def _scrubbed(self, scrubber: Scrubber, data: bytes) -> bytes:
+        """What of a read may go on. One that is nothing but the beginning of a key is held back completely: read on."""
+        while data:
+            if clean := scrubber.feed(data):
+                return clean
+            data = await self.reply.chunk()
+        return scrubber.flush()
 
     @property
     def more(self) -> bool:
@@ -76,8 +87,8 @@ class Source:
 
     def run(self, data: bytes) -> tuple[int, int]:
         """How many frames, and bytes, that this read begins with may leave unread (``Decoder.run``)."""
-        decoder = self._decoder
-        if decoder is None:
+        decoder, veil = self._decoder, self.x.veil
+        if decoder is None or (veil is not None and veil.holding):
             return 0, 0
         n_frames, n_used = decoder.run(data), len(data)
         if not n_frames and n_used > LARGE and data.endswith(END):
@@ -85,6 +96,8 @@ class Source:
                 n_used = data.rfind(END, 0, n_used)
             n_used += len(END)
             n_frames = decoder.run(data[:n_used])
+        if n_frames and veil is not None and veil.suspects(decoder.said):
+            return 0, 0
         return n_frames, n_used
 
     def events(self, data: bytes) -> list[ev.Event]:

@@ -58,6 +58,11 @@ class Decoder(Protocol):
         the bytes may leave untouched. 0 = not sure, use feed(). Only ever called between frames with nothing buffered."""
         ...
 
+    @property
+    def said(self) -> str:
+        """The text of the frames that the last ``run`` found."""
+        ...
+
 
 class Encoder(Protocol):
     """Events that may leave -> bytes for the client."""

@@ -12,7 +12,7 @@ import msgspec
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.ids import token
-from gateway.core.redact import redact
+from gateway.core.redact import redact, spelled_out
 from gateway.wire import lenient
 from gateway.wire.anthropic.faults import fault_of
 from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, arguments, dump, read_usage
@@ -25,6 +25,7 @@ _BLANK: Final = b" \t\n\r"
 _TEXT_RUN: Final = re.compile(
     rb'(?:event: content_block_delta\ndata: \{"type":"content_block_delta","index":(\d+),"delta":\{"type":"text_delta",'
     rb'"text":"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"\} *\}\n\n)+')
+_TEXT_OF: Final = re.compile(rb'"text":"([^"\\\\]*(?:\\\\.[^"\\\\]*)*)"\} *\}\n\n').findall
 # Blocks that say nothing by themselves: their deltas do, or (a fallback notice) nothing does.
 _QUIET: Final = frozenset({"text", "thinking", "redacted_thinking", "fallback"})
 
@@ -33,7 +34,7 @@ class Decoder:
     """One stream. ``same``: events carry frames for a client of this format, with ``model`` as the name it is shown."""
 
     __slots__ = ("_splitter", "_same", "_model", "_blocks", "_inputs", "_extras", "_last", "_usage", "_n_blocks", "_dense",
-                 "_plain", "_next", "_half")
+                 "_plain", "_next", "_half", "_passed")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._splitter = Splitter(max_frame_bytes)
@@ -48,6 +49,7 @@ class Decoder:
         self._dense = True                       # the client's indexes are the upstream's
         self._plain = b""                        # the index of the text block that is open, where frames may pass unread
         self._next = b""                         # … which it becomes with its first words
+        self._passed = b""                       # the last run
         self._half = ""                          # a first half of a surrogate pair that waits for the second
 
     def feed(self, data: bytes) -> list[ev.Event]:
@@ -73,7 +75,12 @@ class Decoder:
         if _TEXT_RUN.fullmatch(data) is None:
             return 0
         n = data.count(b"\n\n")
+        self._passed = data
         return n if data.count(b'"content_block_delta","index":%b,' % self._plain) == n else 0
+
+    @property
+    def said(self) -> str:
+        return spelled_out(b"".join(_TEXT_OF(self._passed))).decode("utf-8", "replace")
 
     # ------------------------------------------------------------------ frames
     def _take(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:

@@ -14,6 +14,7 @@ class Decoder:
     """One stream. The last two messages say the reason and the counts, in either order; then it is over."""
 
     __slots__ = ("_splitter", "_served", "_begun", "_finished", "_counted", "_ended")
+    said = ""
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._splitter = Splitter(max_frame_bytes)

@@ -15,6 +15,7 @@ class Decoder:
     """One stream; ``message-end`` says the reason and the counts, ``[DONE]`` that it is over."""
 
     __slots__ = ("_splitter", "_index", "_finished", "_ended")
+    said = ""
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._splitter = Splitter(max_frame_bytes)

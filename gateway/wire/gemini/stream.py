@@ -52,6 +52,7 @@ class Decoder:
     """One stream (``wire.base.Decoder``)."""
 
     __slots__ = ("_split", "_read", "_usage", "_over", "_renames")
+    said = ""
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._split = Splitter(max_frame_bytes)

@@ -18,6 +18,7 @@ class Decoder:
     """Lines -> events, for any cut of the bytes."""
 
     __slots__ = ("_same", "_model", "_limit", "_held", "_begun", "_n_calls")
+    said = ""
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._same = same

@@ -41,7 +41,7 @@ class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
     __slots__ = ("_split", "_envelope", "_shape", "_candidate", "_lessons", "_begun", "_over", "_early", "_halves", "_closing",
-                 "_recalls")
+                 "_recalls", "_passed")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._split = Splitter(max_frame_bytes)
@@ -50,6 +50,7 @@ class Decoder:
         self._candidate: tuple[bytes, bytes] | None = None
         self._lessons = _LESSONS
         self._recalls = _RECALLS
+        self._passed: list[str] = []             # texts of the last run
         self._begun = False
         self._over = False
         self._early: list[Json] = []             # frames without choices from before the stream's id was known
@@ -115,8 +116,12 @@ class Decoder:
             return 0
         if not data.endswith(shape.foot):
             return 0
-        quoted, _, n_used = shape.strings(data)
+        quoted, self._passed, n_used = shape.strings(data)
         return len(quoted) if n_used == len(data) else 0
+
+    @property
+    def said(self) -> str:
+        return "".join(self._passed)
 
     def close(self) -> list[ev.Event]:
         """The upstream's EOF. A last frame that was cut is not told: the missing end is what counts, and the turn sees it."""

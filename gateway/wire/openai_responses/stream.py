@@ -42,6 +42,7 @@ class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
     __slots__ = ("_split", "_same", "_ledger", "_reader", "_over", "_begun", "_closing", "_limit")
+    said = ""
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._split = Splitter(max_frame_bytes)
