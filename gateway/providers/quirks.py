@@ -32,6 +32,7 @@ FLAGS: Final[dict[str, str]] = {
     "server_tools": "Messages and Gemini: a web search that the client's format declares is run by the provider",
     "unsigned_thinking": "Messages: thinking without a signature goes back as it came",
     "adaptive_thinking": "Messages: effort is said in output_config, thinking is adaptive",
+    "vertex": "Messages: the model is in the path and the version in the body, as Google hosts it",
     "json_schema": "Gemini: schemas are sent as JSON Schema, instead of in the subset of OpenAPI",
     "call_ids": "Gemini: function calls and their results carry ids",
     "demo": "answered in this process by gateway.mock, without network",
@@ -46,6 +47,10 @@ QUIRKS: Final[dict[str, Quirk]] = {
         reason="it hands Anthropic's cache marks in messages on; OpenAI's own format has no such field",
         url="https://openrouter.ai/docs/features/prompt-caching",
         flags=frozenset({"cache_control"})),
+    "vertex_messages": Quirk(
+        reason="Google hosts the Messages API with the model in the path (:rawPredict) and anthropic_version in the body",
+        url="https://docs.anthropic.com/en/api/claude-on-vertex-ai",
+        flags=frozenset({"vertex"})),
     "no_logprobs": Quirk(
         reason="logprobs, top_logprobs and logit_bias are answered with 400",
         url="https://console.groq.com/docs/openai",

@@ -10,7 +10,7 @@ from gateway.core.events import Event
 from gateway.core.reply import Reply
 from gateway.core.request import Conversation, Request
 from gateway.wire import sse
-from gateway.wire.anthropic import build, conversation, faults, reply, request, same, schema
+from gateway.wire.anthropic import build, conversation, faults, hosted, reply, request, same, schema
 from gateway.wire.anthropic.encoder import PING, Encoder
 from gateway.wire.anthropic.reply import build_count as build_count
 from gateway.wire.anthropic.stream import Decoder
@@ -33,6 +33,10 @@ class Anthropic:
         return conversation.conversation(request)
 
     def build_request(self, request: Request, to: Outbound) -> bytes:
+        made = self._built(request, to)
+        return hosted.body(made) if hosted.VERTEX in to.flags else made
+
+    def _built(self, request: Request, to: Outbound) -> bytes:
         if request.wire == schema.NAME:
             return same.rebuild(request, to)
         assert request.conversation is not None, "a request of another format comes opened"
@@ -41,6 +45,8 @@ class Anthropic:
                             if name not in to.drop_params})
 
     def upstream_path(self, request: Request, to: Outbound) -> str:
+        if hosted.VERTEX in to.flags:
+            return hosted.path(to)
         return "/messages/count_tokens" if request.operation == "count_tokens" else "/messages"
 
     def speaks(self, request: Request, to: Outbound) -> bool:
