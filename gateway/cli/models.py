@@ -9,6 +9,7 @@ import click
 
 from gateway.cli.source import config_option, json_option, snapshot_or_exit
 from gateway.config.catalog import catalog
+from gateway.prices import as_data
 from gateway.routing.catalog import Listed, Target
 
 ANSWER_S = 10.0
@@ -31,16 +32,28 @@ def command(config: Path | None, as_json: bool, url: str | None, key: str | None
     if as_json:
         show.as_json(rows)
         return
-    show.table(("model", "served by", "context", "max output"),
+    show.table(("model", "served by", "context", "max output", "$/M in", "$/M out"),
                [(row["id"], ", ".join(row.get("providers", ())), show.thousands(row.get("context_window")),
-                 show.thousands(row.get("max_output_tokens"))) for row in rows], right=("context", "max output"))
+                 show.thousands(row.get("max_output_tokens")), *dollars(row.get("pricing"))) for row in rows],
+               right=("context", "max output", "$/M in", "$/M out"))
+
+
+def dollars(price: dict[str, Any] | None) -> tuple[str, str]:
+    """What is not known stays empty."""
+    return (f"{price['input']:g}", f"{price['output']:g}") if price else ("", "")
 
 
 def facts(entry: Listed) -> dict[str, Any]:
     """The same names for the same facts as ``GET /v1/models``."""
     return {"id": entry.id, "form": entry.form, "owned_by": entry.owner,
             "providers": list(dict.fromkeys(target.provider.id for target in entry.targets)),
-            "context_window": largest(entry.targets, "context"), "max_output_tokens": largest(entry.targets, "max_output")}
+            "context_window": largest(entry.targets, "context"), "max_output_tokens": largest(entry.targets, "max_output"),
+            "pricing": pricing(entry.targets)}
+
+
+def pricing(targets: tuple[Target, ...]) -> dict[str, Any] | None:
+    """At whoever is asked first, where all are the same model."""
+    return as_data(targets[0].model.price) if targets and len({target.model.id for target in targets}) == 1 else None
 
 
 def largest(targets: tuple[Target, ...], field: str) -> int | None:

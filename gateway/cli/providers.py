@@ -1,40 +1,68 @@
-"""``gateway providers``: which upstreams are configured?"""
+"""``gateway providers``: which upstreams are there, configured and in the catalogue, and how is one added?"""
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gateway.cli.source import config_option, json_option, snapshot_or_exit
+from gateway.providers.presets import Preset, placeholders, presets
 from gateway.providers.registry import Provider
 
 
 @click.group(invoke_without_command=True, epilog="""\b
 Examples:
   gateway providers
-  gateway providers --json | jq -r '.[].id'
+  gateway providers --filter mistral
+  gateway providers --configured --json | jq -r '.[].id'
+  gateway providers add groq --write
   gateway providers test groq""")
 @config_option
 @json_option
+@click.option("--filter", "words", metavar="WORDS", default="", help="Only those in whose id, name, format, address or models "
+              "every word occurs.")
+@click.option("--configured", is_flag=True, help="Leave the catalogue out.")
 @click.pass_context
-def command(context: click.Context, config: Path | None, as_json: bool) -> None:
-    """List the upstreams in the order in which they are tried. Keys are counted, never shown."""
+def command(context: click.Context, config: Path | None, as_json: bool, words: str, configured: bool) -> None:
+    """List the upstreams in the order in which they are tried, then the catalogue. Keys are counted, never shown."""
     from gateway.cli import show
 
     if context.invoked_subcommand is not None:
         return
-
-    rows = [facts(provider) for provider in snapshot_or_exit(config).providers]
+    providers = snapshot_or_exit(config).providers
+    rows = [facts(provider) for provider in providers]
+    if not configured:
+        rows += catalogue({provider.preset for provider in providers})
+    rows = [row for row in rows if matches(row, words.lower().split())]
     if as_json:
         show.as_json(rows)
         return
-    show.table(("provider", "wire", "address", "auth", "keys", "models"),
-               [(row["id"], row["wire"], row["base_url"], row["auth"], row["keys"], len(row["models"])) for row in rows],
-               right=("keys", "models"))
+    show.table(("provider", "name", "state", "wire", "address", "auth", "keys", "models"),
+               [(row["id"], row["name"], row["state"], row["wire"], row["base_url"], row["auth"], row["keys"] or "",
+                 len(row["models"]) or "") for row in rows], right=("keys", "models"))
+
+
+def catalogue(used: set[str]) -> Iterator[dict[str, Any]]:
+    """Entries that are not configured. ``ready``: its key variable is set, so zero-config would use it."""
+    for preset, models in presets().glance():
+        if preset.id not in used and not preset.in_process:
+            ready = any(os.environ.get(name) for name in preset.env)
+            yield {"id": preset.id, "name": preset.name, "state": "ready" if ready else "", "configured": False, "wire": preset.wire,
+                   "base_url": preset.base_url, "auth": preset.auth or "default", "keys": 0, "env": list(preset.env),
+                   "vars": list(placeholders(preset)), "aliases": list(preset.aliases), "docs": preset.docs, "models": list(models)}
+
+
+def matches(row: dict[str, Any], words: list[str]) -> bool:
+    text = " ".join((row["id"], row["name"], row["wire"], row["base_url"], *row.get("aliases", ()), *row["models"])).lower()
+    return all(word in text for word in words)
 
 
 def facts(provider: Provider) -> dict[str, Any]:
     """What may be shown of a provider: its address may hold an account's name, but no key."""
-    return {"id": provider.id, "name": provider.name, "wire": provider.wire, "base_url": provider.base_url,
+    preset = presets().find(provider.preset) if provider.preset else None
+    return {"id": provider.id, "name": provider.name, "state": "configured", "configured": True, "docs": preset.docs if preset else "",
+            "wire": provider.wire, "base_url": provider.base_url,
             "auth": provider.auth, "keys": sum(1 for account in provider.accounts if account.key),
             "loopback": provider.loopback, "models": list(provider.models)}
 
@@ -66,3 +94,46 @@ def test(id: str | None, config: Path | None, as_json: bool) -> None:
                    [(v.provider, v.account, v.state, v.models or "", v.detail) for v in found], right=("models",))
     if any(verdict.state in ("bad", "unreachable") for verdict in found):
         raise SystemExit(1)
+
+
+@command.command("add", epilog="""\b
+Examples:
+  gateway providers add groq                 print the lines
+  gateway providers add azure --write        append them to the configuration""")
+@click.argument("id")
+@click.option("--write", is_flag=True, help="Append to the configuration; without one, begin gateway.toml here.")
+@config_option
+def add(id: str, write: bool, config: Path | None) -> None:
+    """Print the lines that configure a provider of the catalogue, or write them."""
+    from gateway.config.load import find
+
+    preset = presets().find(id)
+    if preset is None:
+        raise click.ClickException(f"{id!r} is not in the catalogue; try: gateway providers --filter {id}")
+    lines = block(preset)
+    if not write:
+        click.echo(lines, nl=False)
+        return
+    path = find(config, os.environ) or Path("gateway.toml")
+    before = path.read_text("utf-8") if path.exists() else ""
+    if path.exists() and any(provider.id == preset.id for provider in snapshot_or_exit(path).providers):
+        raise click.ClickException(f"{path} has a provider {preset.id!r} already")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(("\n" if before else "") + lines)
+    click.echo(f"{path}: {preset.name} added; check it with: gateway check --config {path}")
+
+
+def block(preset: Preset) -> str:
+    """One [[providers]] table with what only its user knows left to be filled in."""
+    lines = ["[[providers]]", f'preset = "{preset.id}"']
+    if preset.env and preset.auth not in ("none", "sigv4", "gcp", "oauth"):
+        lines.append(f'api_keys = ["${{env:{preset.env[0]}}}"]')
+    if preset.auth in ("sigv4", "gcp"):
+        lines.append('# credentials = "${file:/path/to/credentials}"      # else those that the environment names')
+    if preset.auth == "oauth":
+        lines.append('credentials = { token_url = "", client_id = "", client_secret = "", refresh_token = "" }')
+    if asked := {name: value for name, value in preset.vars.items() if not value or "${" in value}:
+        lines.append("vars = { " + ", ".join(f'{name} = "{value}"' for name, value in asked.items()) + " }")
+    if not preset.models:
+        lines.append('models = ["*"]' if preset.models_url != "none" else 'models = [""]')
+    return "\n".join((*lines, f"# {preset.docs}", ""))

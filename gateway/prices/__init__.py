@@ -1,5 +1,5 @@
 """What does a model charge, and what did an answer cost? Prices are facts bound to a model when the configuration compiles."""
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -63,3 +63,11 @@ def at(price: Price, n_input: int) -> Price:
                       if (value := getattr(tier, name)) is not None}
             return msgspec.structs.replace(price, **stated)
     return price
+
+
+def as_data(price: Price | None) -> dict[str, Any] | None:
+    """For lists: what is known of it, by name; None = unknown."""
+    if price is None:
+        return None
+    found: dict[str, Any] = msgspec.to_builtins(price)
+    return {name: value for name, value in found.items() if value not in (None, "", [])}

@@ -34,6 +34,8 @@ class Place(msgspec.Struct, frozen=True):
     retry_s: float | None = None
     strategy: str = ""
     place: str = ""
+    input_usd: float | None = None        # per million tokens; None = unknown
+    output_usd: float | None = None
 
 
 def explain(name: str, catalog: Catalog, health: Health, request: Request | None, input_tokens: int, now: float,
@@ -59,7 +61,7 @@ def as_data(places: list[Place]) -> list[dict[str, Any]]:
 
 def _place(row: Row, position: int | None, resolution: Resolution, walk: Walk, request: Request, now: float) -> Place:
     account = row.candidate.account if row.candidate is not None else None
-    leg = row.leg
+    leg, price = row.leg, row.target.model.price
     if row.reason:
         why = words(row, now)
     else:
@@ -71,7 +73,8 @@ def _place(row: Row, position: int | None, resolution: Resolution, walk: Walk, r
     return Place(position=position, label=row.target.label, account=account.ordinal if account else None,
                  account_label=account.label if account else "", reason=why, skip=row.reason,
                  retry_s=round(row.until - now, 3) if row.until > now else None, strategy=resolution.strategy,
-                 place=leg.key if leg is not None else "")
+                 place=leg.key if leg is not None else "", input_usd=price.input if price else None,
+                 output_usd=price.output if price else None)
 
 
 def _order(row: Row, resolution: Resolution, walk: Walk) -> str:

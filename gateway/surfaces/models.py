@@ -13,6 +13,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.core.errors import GatewayError, bad_request
 from gateway.pipeline.admit import caller
+from gateway.prices import as_data
 from gateway.routing.catalog import Target
 from gateway.routing.resolve import resolve
 
@@ -104,7 +105,8 @@ def entry(name: str, targets: tuple[Target, ...], ground: "Ground") -> Json:
     kind = targets[0].model.kind if targets else "chat"
     row = {"id": name, "object": "model", "created": int(ground.snapshot.loaded_at), "owned_by": owners[0] if owners else "gateway",
            "context_window": context, "context_length": context, "max_output_tokens": output,
-           "providers": owners, "supported_parameters": supported(targets) if kind == "chat" else []}
+           "providers": owners, "supported_parameters": supported(targets) if kind == "chat" else [],
+           "pricing": pricing(targets)}
     if kind != "chat":
         row |= {"kind": kind, "dimensions": next((t.model.dimensions for t in targets if t.model.dimensions), None)}
     return row
@@ -115,6 +117,14 @@ def room(targets: tuple[Target, ...]) -> tuple[int | None, int | None]:
     models = [target.model for target in targets]
     return (max((m.context for m in models if m.context), default=None),
             max((m.max_output for m in models if m.max_output), default=None))
+
+
+def pricing(targets: tuple[Target, ...]) -> Json | None:
+    """US dollars per million tokens at whoever is asked first, with who states that; null if nobody does, or who is asked
+    first depends on the request."""
+    if not targets or any(target.model.id != targets[0].model.id for target in targets):
+        return None
+    return as_data(targets[0].model.price)
 
 
 def supported(targets: tuple[Target, ...]) -> list[str]:

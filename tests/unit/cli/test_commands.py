@@ -46,7 +46,7 @@ models = ["m"]
 def typed(tmp_path, monkeypatch):
     """``typed("check", config=TEXT)``: the result of a command line in an empty folder, without anybody's keys."""
     for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_KEY")) or name.startswith(("GATEWAY_CONFIG", "XDG_")):
+        if name.endswith(("_KEY", "_TOKEN", "_PAT")) or name.startswith(("GATEWAY_CONFIG", "XDG_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -147,8 +147,50 @@ def test_models_lists_names_and_who_serves_them(typed):
 
 
 def test_providers_counts_keys(typed):
-    rows = json.loads(typed("providers", "--json").output)
+    rows = json.loads(typed("providers", "--configured", "--json").output)
     assert [(row["id"], row["keys"], row["models"]) for row in rows] == [("a", 2, ["m", "n"]), ("b", 1, ["m"])]
+
+
+def test_providers_lists_the_catalogue_after_what_is_configured(typed, monkeypatch):
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-1")
+    rows = json.loads(typed("providers", "--json").output)
+    assert len(rows) > 200 and [row["id"] for row in rows[:2]] == ["a", "b"]
+    assert all(row["docs"].startswith("https://") for row in rows[2:])
+    states = {row["id"]: row["state"] for row in rows}
+    assert (states["a"], states["groq"], states["xai"]) == ("configured", "ready", "")
+    assert "gsk-1" not in typed("providers").output
+
+
+def test_providers_are_found_by_words(typed):
+    rows = json.loads(typed("providers", "--json", "--filter", "Azure responses").output)
+    assert [row["id"] for row in rows] == ["azure-responses"]
+    assert "groq" in typed("providers", "--filter", "llama-3.3-70b-versatile").output
+
+
+@pytest.mark.parametrize(("id", "lines"), [
+    ("groq", ['preset = "groq"', 'api_keys = ["${env:GROQ_API_KEY}"]']), ("azure", ['vars = { resource = "${env:AZURE_RESOURCE_NAME}" }']),
+    ("bedrock", ["# credentials = "]), ("gigachat", ["credentials = { token_url"]), ("vllm", ['models = ["*"]']),
+])
+def test_add_prints_what_its_user_has_to_fill_in(typed, id, lines):
+    said = typed("providers", "add", id).output
+    assert said.startswith("[[providers]]") and all(line in said for line in lines)
+
+
+def test_add_writes_lines_that_are_a_configuration(typed, tmp_path, monkeypatch):
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-1")
+    assert typed("providers", "add", "groq", "--write").exit_code == 0
+    assert typed("check", config=None).exit_code == 0
+    assert [row["id"] for row in json.loads(typed("providers", "--configured", "--json", config=None).output)] == ["a", "b", "groq"]
+    assert "already" in typed("providers", "add", "groq", "--write", config=None).output
+    assert typed("providers", "add", "no-such").exit_code == 1
+
+
+def test_models_tells_prices_where_they_are_known(typed, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    rows = {row["id"]: row for row in json.loads(typed("models", "--json", config='[[providers]]\npreset = "openai"').output)}
+    assert rows["gpt-4o"]["pricing"]["output"] == 10 and rows["gpt-4o"]["pricing"]["as_of"]
+    assert rows["auto"]["pricing"] is None
+    assert "2.5" in typed("models", config=None).output
 
 
 def test_doctor_names_an_address_that_cannot_be_reached(typed):
