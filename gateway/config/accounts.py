@@ -131,7 +131,22 @@ def _sigv4(table: ProviderTable, base_url: str, env: Mapping[str, str]) -> Grant
     return sigv4.of(usual, region)
 
 
+def project_of(table: ProviderTable, env: Mapping[str, str]) -> str:
+    """The project that Google credentials belong to, for addresses that want one; empty where nobody says."""
+    try:
+        return gcp.project_in(_key_file(table, env)) if table.credentials or table.auth == "gcp" else ""
+    except ValueError:
+        return ""
+
+
 def _gcp(table: ProviderTable, base_url: str, env: Mapping[str, str]) -> Grant:
+    text = _key_file(table, env)
+    if not text.strip():
+        raise ValueError('is missing; write credentials = "${file:/path/of/key.json}", or set GOOGLE_APPLICATION_CREDENTIALS')
+    return gcp.read(text)
+
+
+def _key_file(table: ProviderTable, env: Mapping[str, str]) -> str:
     said = table.credentials
     text = json.dumps(_texts(said)) if isinstance(said, dict) else said if isinstance(said, str) else ""
     if not text.strip() and (name := env.get("GOOGLE_APPLICATION_CREDENTIALS", "")):
@@ -140,9 +155,7 @@ def _gcp(table: ProviderTable, base_url: str, env: Mapping[str, str]) -> Grant:
                 text = file.read(_FILE_BYTES)
         except (OSError, UnicodeDecodeError):
             raise ValueError("cannot be read from the file that GOOGLE_APPLICATION_CREDENTIALS names") from None
-    if not text.strip():
-        raise ValueError('is missing; write credentials = "${file:/path/of/key.json}", or set GOOGLE_APPLICATION_CREDENTIALS')
-    return gcp.read(text)
+    return text
 
 
 def _texts(said: Mapping[str, Any]) -> dict[str, str]:

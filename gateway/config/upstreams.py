@@ -39,6 +39,8 @@ def build(table: ProviderTable, path: str, order: int, env: Mapping[str, str], p
     preset = _preset(table, path, problems)
     wire = table.wire or (preset.wire if preset else "openai-chat")
     values = variables(preset, table.vars, env)
+    if "project" not in values and (project := accounts.project_of(table, env)):
+        values["project"] = project
     base_url = _base_url(table, preset, values, path, problems)
     if wire == "ollama":
         base_url = base_url.removesuffix("/api")          # its operations are /api/…; people write the address either way

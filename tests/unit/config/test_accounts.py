@@ -110,3 +110,9 @@ def test_a_proxy_of_the_environment_that_cannot_be_used_is_not_gone_around():
 def test_who_is_asked_for_its_models(text, discovers, models):
     provider = one(text)
     assert (provider.discover, list(provider.models)) == (discovers, models)
+
+
+def test_the_project_of_a_key_file_fills_its_address():
+    login = '{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "quota_project_id": "my-project"}'
+    provider = one(f"[[providers]]\npreset = \"vertex\"\ncredentials = '{login}'\n")
+    assert "/projects/my-project/" in provider.base_url and isinstance(provider.accounts[0].grant, OAuth)
