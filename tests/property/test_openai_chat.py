@@ -189,7 +189,7 @@ def test_first_and_last_frames_say_the_same_in_both_lanes(given_frames, same, mo
         return [plain(event) for event in events]
 
     quick = told()
-    with patch.object(edges, "read", lambda data, raw: None):
+    with patch.object(edges, "decoded", lambda data: None):
         assert quick == told()
 
 

@@ -29,10 +29,15 @@ class _Choice(msgspec.Struct, gc=False):
     stop_sequence: str | None = None
 
 
-class _Edge(msgspec.Struct, gc=False):
+class Edge(msgspec.Struct, gc=False):
     """The members that could tell a failure (``faults.fault_of``) are of a type that no failure has."""
     choices: list[_Choice]
+    id: str = ""
+    object: str = ""
+    created: int = -1
+    model: str = ""
     usage: Json | None = None
+    x_groq: None = None                          # Groq's bag for what others say beside it
     error: None = None
     type: None = None
     success: bool = True
@@ -43,26 +48,28 @@ class _Edge(msgspec.Struct, gc=False):
     error_msg: None = None
 
 
-_decode = msgspec.json.Decoder(_Edge).decode
+_decode = msgspec.json.Decoder(Edge).decode
 
 
-def read(data: bytes, raw: bytes | None) -> ev.Meta | ev.Finish | ev.Usage | None:
-    """The event of such a frame, with ``raw`` as its own bytes; None for any other. A Meta stands for "only a role"."""
+def decoded(data: bytes) -> Edge | None:
+    """Such a frame; None for any other."""
     try:
         edge = _decode(data)
     except (msgspec.DecodeError, RecursionError):
         return None
     if not edge.choices:
-        if not edge.usage or not edge.success:
-            return None
-        counts = read_usage(edge.usage)
+        return edge if edge.usage and edge.success else None
+    choice = edge.choices[0]
+    if len(edge.choices) > 1 or edge.usage is not None or choice.index < 0 or choice.delta.content:
+        return None
+    return edge if choice.finish_reason is None or choice.finish_reason in _REASONS else None
+
+
+def event(edge: Edge, raw: bytes | None) -> ev.Finish | ev.Usage | None:
+    """What it says, with ``raw`` as its own bytes; None: only a role."""
+    if not edge.choices:
+        counts = read_usage(edge.usage or {})
         counts.raw = raw
         return counts
     choice = edge.choices[0]
-    if edge.usage is not None or choice.delta.content:
-        return None
-    if choice.finish_reason is None:
-        return ev.Meta()
-    if choice.finish_reason not in _REASONS:
-        return None
-    return ev.Finish(choice.finish_reason, choice.index, raw, choice.stop_sequence)
+    return None if choice.finish_reason is None else ev.Finish(choice.finish_reason, choice.index, raw, choice.stop_sequence)

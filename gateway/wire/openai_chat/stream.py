@@ -32,6 +32,7 @@ _FIRST_TEXTS: Final = 3                          # as many frames teach a shape
 _RECALLS: Final = 2                              # reads that are compared with what is remembered
 
 _DONE: Final = b"[DONE]"
+_CALLS: Final = b'"tool_calls":['
 _decode_frame = msgspec.json.Decoder(Frame).decode
 _encode = msgspec.json.encode
 _Plain = ev.Text | ev.Reasoning
@@ -151,6 +152,10 @@ class Decoder:
         """The event of a complete frame that says one plain thing; None for any other."""
         if data == _DONE:
             return None
+        if (self._shape is not None or not self._begun) and _CALLS not in data:
+            event = self._edge(data, out)                    # likely: the frame stands before the text or after it
+            if event is not None:
+                return event
         try:
             frame = _decode_frame(data)
         except (msgspec.DecodeError, RecursionError):
@@ -158,14 +163,14 @@ class Decoder:
         if frame.error or frame.x_groq is not None or not (frame.id or self._begun):
             return None
         if len(frame.choices) != 1 or frame.usage is not None:
-            return None if frame.choices else self._edge(frame, data, out)
+            return None if frame.choices else self._edge(data, out)
         choice = frame.choices[0]
         delta, index = choice.delta, choice.index
         if delta is None or index < 0 or delta.tool_calls or delta.function_call or delta.refusal:
             return None
         text, thought = delta.content, delta.reasoning_content or delta.reasoning
         if not text and not thought:
-            return self._edge(frame, data, out)
+            return self._edge(data, out)
         if choice.finish_reason is not None or (text and thought is not None):
             return None
         raw: bytes | None = None
@@ -177,27 +182,29 @@ class Decoder:
             self._open(frame, out, opens=False)
         return ev.Reasoning(thought, raw, index) if thought else ev.Text(text or "", raw, index)
 
-    def _edge(self, frame: Frame, data: bytes, out: list[ev.Event]) -> ev.Event | None:
-        """The usual first and last frames; None for any other."""
-        raw = self._own(frame, data) if self._envelope.same else None
-        if raw is None and self._envelope.same:
+    def _edge(self, data: bytes, out: list[ev.Event]) -> ev.Event | None:
+        """The event of a usual first or last frame; None for any other."""
+        edge = edges.decoded(data)
+        if edge is None or not (edge.id or self._begun):
             return None
-        event = edges.read(data, raw)
-        if event is None:
-            return None
-        opens = type(event) is ev.Meta
+        raw: bytes | None = None
+        if self._envelope.same:
+            raw = self._own(edge, data)
+            if raw is None:
+                return None
+        event = edges.event(edge, raw)
         if not self._begun:
-            self._open(frame, out, opens)
-        return self._envelope.meta(raw) if opens else event
+            self._open(edge, out, event is None)
+        return event or self._envelope.meta(raw)
 
-    def _own(self, frame: Frame, data: bytes) -> bytes | None:
+    def _own(self, frame: Frame | edges.Edge, data: bytes) -> bytes | None:
         """The frame as it may leave: the upstream's bytes with the client's name of the model; None where more must change."""
         envelope = self._envelope
         if frame.object != CHUNK or not frame.id or frame.created < 0 or not frame.model or not is_utf8(data):
             return None
         return data if frame.model == envelope.shown else envelope.rename(data, frame.model)
 
-    def _open(self, frame: Frame, out: list[ev.Event], opens: bool) -> None:
+    def _open(self, frame: Frame | edges.Edge, out: list[ev.Event], opens: bool) -> None:
         self._envelope.learn({"id": frame.id, "model": frame.model, "created": max(frame.created, 0)})
         self._begin(out, opens)
 
