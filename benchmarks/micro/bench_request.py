@@ -77,6 +77,9 @@ class Body:
     def __init__(self, data: bytes) -> None:
         self._data = data
 
+    def is_eof(self) -> bool:
+        return True
+
     def at_eof(self) -> bool:
         return not self._data
 
@@ -86,7 +89,7 @@ class Body:
 
 
 class Http:
-    method = "POST"
+    method, content_length = "POST", 100
     headers = CIMultiDict({"Host": "x", "Authorization": "Bearer sk-bench", "Content-Type": "application/json",
                            "Content-Length": "100"})
 

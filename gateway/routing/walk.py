@@ -118,6 +118,10 @@ class Walk:
                         self._health.asked(candidate, now)
                         self._leg = leg
                         return candidate
+        if self._learned is not None:
+            # What refusals taught puts others first; alone it refuses nobody: the upstream may take more by now.
+            self._learned = None
+            return self.next(now)
         return None
 
     def failed(self, candidate: Candidate, error: GatewayError) -> None:

@@ -204,6 +204,17 @@ def test_a_stated_context_keeps_larger_requests_away():
     assert Walk(resolve("m0", HOUSE), request(), health, 6000, NOW).next(NOW).target is A
 
 
+def test_where_all_are_said_to_be_too_small_they_are_asked_all_the_same():
+    health = Health()
+    for target in (A, B):
+        health.failed(target.candidates[0], error("context_too_large"), NOW, WALL, tokens=5000)
+    one = Walk(resolve("m0", HOUSE), request(), health, 9000, NOW)
+    first = one.next(NOW)
+    assert first is not None and first.target is A
+    one.failed(first, error("context_too_large"))
+    assert one.next(NOW).target is B
+
+
 def test_an_unstated_one_is_latched_by_the_size_that_was_refused_until_a_larger_one_passes():
     health = Health()
     health.failed(A.candidates[0], error("context_too_large"), NOW, WALL, tokens=5000)
