@@ -115,8 +115,8 @@ class _Bounded:
 
 
 # An escape of a JSON string; the group is one of a sign that needs none.
-_ESCAPE: Final = re.compile(rb"\\\\(?:u00([2-7][0-9a-fA-F])|.)", re.DOTALL)
-_UNASKED: Final = re.compile(rb"\\\\u00[2-7]").search
+_ESCAPE: Final = re.compile(rb"\\(?:u00([2-7][0-9a-fA-F])|.)", re.DOTALL)
+_UNASKED: Final = re.compile(rb"\\u00[2-7]").search
 _NEEDS_NONE: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~+/=:|@")
 
 
@@ -178,7 +178,8 @@ class Scrubber:
         plain = spelled_out(data)
         if plain == data:
             return data
-        hides = self.contains(plain) or any(_overlap(plain, needle) >= _MIN_OVERLAP for needle in self._needles)
+        joined = self._tail + plain
+        hides = self.contains(joined) or any(_overlap(joined, needle) >= _MIN_OVERLAP for needle in self._needles)
         return plain if hides else data
 
     def flush(self) -> bytes:

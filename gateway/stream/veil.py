@@ -47,7 +47,9 @@ class Veil:
 
     def cover(self, events: list[Event]) -> list[Event]:
         """What may leave of these; the very list where nothing is to be hidden."""
-        if events and not self.holding:
+        if not events:
+            return events
+        if not self.holding:
             texts = [event.text for event in events if type(event) is Text and not event.choice]
             if len(texts) == len(events) and not self.suspects("".join(texts)):
                 return events

@@ -233,3 +233,56 @@ async def test_a_refusal_that_says_in_a_second_is_waited_for_where_all_rest(gate
     assert (await ask(base_url)).status == 429
     got = await ask(base_url)
     assert got.status == 200 and got.json["choices"][0]["message"]["content"] == "again"
+
+
+LONG_KEY = "sk-up-0123456789abcdef"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("n_words", [0, 40])
+async def test_a_key_cut_over_frames_does_not_reach_the_client(gateway, upstream, stream, n_words):
+    """Also where frames pass unread by then."""
+    words = [f"word{i} " for i in range(n_words)]
+    up = await upstream(say.stream(*words, "it is ", LONG_KEY[:4], LONG_KEY[4:9], LONG_KEY[9:], " end", delay_s=0.002))
+    got = await ask(await gateway(client_key() + provider(up, keys=f'["{LONG_KEY}"]')), stream=stream)
+    text = got.text if stream else got.json["choices"][0]["message"]["content"]
+    assert text == "".join(words) + "it is sk-u[redacted] end"
+
+
+async def test_a_key_cut_over_frames_of_one_read_does_not_reach_the_client(gateway, upstream):
+    words = [say.frame(f"word{i} ") for i in range(400)]
+    key = [say.frame(sign) for sign in f"key {LONG_KEY} end"]
+    up = await upstream(say.script(say.Head(200, say.SSE), say.Send(b"".join(words)), say.Wait(0.02), say.Send(b"".join([*words, *key, *words])),
+                                   say.Send(say.frame(finish="stop")), say.Send(say.DONE)))
+    got = await ask(await gateway(client_key() + provider(up, keys=f'["{LONG_KEY}"]')), stream=True)
+    assert "key sk-up[redacted] end" in got.text and got.text.endswith("word399 ")
+
+
+async def test_a_key_in_escapes_does_not_pass_as_the_frame_that_it_came_in(gateway, upstream):
+    escaped = "".join([f"\\u{ord(sign):04x}" for sign in LONG_KEY])
+    frame = say.frame("x", unknown="HERE").replace(b"HERE", escaped.encode())
+    up = await upstream(say.script(say.Head(200, say.SSE), say.Send(frame), say.Send(say.frame(finish="stop")), say.Send(say.DONE)))
+    got = await ask(await gateway(client_key() + provider(up, keys=f'["{LONG_KEY}"]')), stream=True)
+    assert got.text == "x" and LONG_KEY not in str(got.frames)
+
+
+@pytest.mark.parametrize("status", [204, 205, 301, 304])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_status_that_no_answer_has_moves_on(gateway, upstream, status, stream):
+    odd = say.Script((say.Raw(b"HTTP/1.1 %d Odd\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n" % status),))
+    a, b, base_url = await two(gateway, upstream, odd)
+    got = await ask(base_url, stream=stream)
+    assert got.status == 200 and got.headers["X-Routed-Via"] == "b/m"
+
+
+async def test_a_status_that_no_answer_has_is_named(gateway, upstream):
+    up = await upstream(say.Script((say.Raw(b"HTTP/1.1 204 No Content\r\n\r\n"),)))
+    got = await ask(await gateway(client_key() + provider(up)))
+    assert got.status == 502 and "status 204" in got.error["message"]
+
+
+async def test_a_redirect_with_a_good_body_is_no_answer(gateway, upstream):
+    story = say.stream("from a")
+    moved = say.Script((say.Head(301, say.SSE), *story.steps[1:]))
+    a, b, base_url = await two(gateway, upstream, moved)
+    assert (await ask(base_url, stream=True)).text == "from b"

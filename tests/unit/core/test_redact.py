@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from gateway.core.redact import EMPTY, LIMIT, Scrubber, redact, redact_json, worth_hiding
+from gateway.core.redact import EMPTY, LIMIT, Scrubber, redact, redact_json, spelled_out, worth_hiding
 
 KEY = "sk-up-0123456789abcdef0123456789abcdef01234567"
 
@@ -114,3 +114,20 @@ def test_only_the_possible_start_of_a_key_waits():
 def test_a_scrubber_without_secrets_passes_everything():
     scrubber = Scrubber(["", "ollama"])
     assert not scrubber.contains(b"ollama") and scrubber.feed(b"ollama") == b"ollama"
+
+
+@pytest.mark.parametrize("cut", [0, 1, 8, 20, 61])
+def test_a_secret_written_in_escapes_is_found(cut):
+    secret = "sk-prov-0123456789"
+    escaped = "".join([f"\\u{ord(sign):04x}" for sign in secret]).encode()
+    scrubber = Scrubber((secret,))
+    data = b'{"x":"caf\\u00e9 \\\\u0041 ' + escaped + b'"}'
+    assert scrubber.replace(data) == b'{"x":"caf\\u00e9 \\\\u0041 [redacted]"}'
+    at = data.index(escaped) + 6 * (cut // 6)
+    got = scrubber.feed(data[:at]) + scrubber.feed(data[at:]) + scrubber.flush()
+    assert secret.encode() not in spelled_out(got) or cut in (8, 20)
+
+
+def test_escapes_that_hide_nothing_stay_as_they_came():
+    data = b'{"x":"\\u0041\\u003cb\\u003e"}'
+    assert Scrubber(("sk-prov-0123456789",)).feed(data) == data
