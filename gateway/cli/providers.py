@@ -131,7 +131,7 @@ def block(preset: Preset) -> str:
     if preset.auth in ("sigv4", "gcp"):
         lines.append('# credentials = "${file:/path/to/credentials}"      # else those that the environment names')
     if preset.auth == "oauth":
-        lines.append('credentials = { token_url = "", client_id = "", client_secret = "", refresh_token = "" }')
+        lines.append('oauth = { token_url = "", client_id = "", client_secret = "", refresh_token = "" }')
     if asked := {name: value for name, value in preset.vars.items() if not value or "${" in value}:
         lines.append("vars = { " + ", ".join(f'{name} = "{value}"' for name, value in asked.items()) + " }")
     if not preset.models:

@@ -70,4 +70,4 @@ def as_data(price: Price | None) -> dict[str, Any] | None:
     if price is None:
         return None
     found: dict[str, Any] = msgspec.to_builtins(price)
-    return {name: value for name, value in found.items() if value not in (None, "", [])}
+    return {name: value for name, value in found.items() if value not in (None, "", [], ())}

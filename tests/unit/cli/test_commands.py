@@ -169,7 +169,7 @@ def test_providers_are_found_by_words(typed):
 
 @pytest.mark.parametrize(("id", "lines"), [
     ("groq", ['preset = "groq"', 'api_keys = ["${env:GROQ_API_KEY}"]']), ("azure", ['vars = { resource = "${env:AZURE_RESOURCE_NAME}" }']),
-    ("bedrock", ["# credentials = "]), ("gigachat", ["credentials = { token_url"]), ("vllm", ['models = ["*"]']),
+    ("bedrock", ["# credentials = "]), ("gigachat", ["oauth = { token_url"]), ("vllm", ['models = ["*"]']),
 ])
 def test_add_prints_what_its_user_has_to_fill_in(typed, id, lines):
     said = typed("providers", "add", id).output
