@@ -1,15 +1,17 @@
 """What may this caller use, and does a web page stand behind it? Pure checks that refuse before anything is spent."""
 import ipaddress
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 from gateway.core.errors import GatewayError
 from gateway.policy.keys import Principal
 from gateway.providers.registry import Model
 
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+# https://www.rfc-editor.org/rfc/rfc9110#section-7.2: uri-host [":" port]
+_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z._-]+))(?::[0-9]{0,5})?", re.ASCII).fullmatch
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # Forms in which a name was understood that the operator chose himself: allowing the name allows what he put behind it. A family
 # name (claude-…) is no such choice, since anything may stand in for it.
@@ -51,11 +53,11 @@ def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Seq
     (uploads of audio); a page could send one unasked, but never without Origin or Sec-Fetch-Site.
     """
     host = headers.get("host")
-    if host is not None and not is_loopback(host):
+    if host is not None and (not is_loopback(host) or _several(headers, "host")):
         return GatewayError("forbidden", "Without client keys only requests to a loopback host are served; configure "
                             "[[auth.keys]] to use another name.", code="host_not_allowed")
     origin = headers.get("origin")
-    if origin is not None and not _trusted(origin, origins):
+    if origin is not None and (not _trusted(origin, origins) or _several(headers, "origin")):
         return GatewayError("forbidden", "Requests of web pages from other origins are refused; allow the origin in "
                             "server.cors_allow_origins or configure [[auth.keys]].", code="origin_not_allowed")
     if origin is None or not _listed(origin, origins):
@@ -63,9 +65,10 @@ def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Seq
         if site is not None and site.strip().lower() == "cross-site":
             return GatewayError("forbidden", "Cross-site requests of web pages are refused without client keys.",
                                 code="origin_not_allowed")
-    if form and origin is None and "sec-fetch-site" not in headers and headers.get("content-type", "").startswith("multipart/"):
+    kind = headers.get("content-type", "")
+    if form and origin is None and "sec-fetch-site" not in headers and kind.lower().startswith("multipart/"):
         return None
-    if method not in _BODILESS and not _is_json(headers.get("content-type", "")):
+    if method not in _BODILESS and not _is_json(kind):
         return GatewayError("unsupported_media_type", "Send the body with 'Content-Type: application/json'.",
                             param="content-type")
     return None
@@ -73,18 +76,23 @@ def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Seq
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Does a Host header name this machine? Port and brackets are optional."""
-    try:
-        name = urlsplit(f"//{host.strip()}").hostname or ""
-    except ValueError:
+    """Does a Host header name this machine? A port may follow; anything else that a URL may hold is no host."""
+    parts = _HOST(host)
+    if parts is None:
         return False
-    name = name.rstrip(".")
+    name = (parts[1] or parts[2]).lower().rstrip(".")
     if name in _LOOPBACK or name.endswith(".localhost"):
         return True
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def _several(headers: Mapping[str, str], name: str) -> bool:
+    """Is a header there twice? We would judge one of them and somebody else go by the other."""
+    every = getattr(headers, "getall", None)
+    return every is not None and len(every(name, ())) > 1
 
 
 def _trusted(origin: str, origins: Sequence[str]) -> bool:

@@ -3,6 +3,8 @@
 ``told`` before the answer's headers, ``cut`` inside its body.
 """
 import errno
+import logging
+import os
 import re
 import ssl
 from typing import Final
@@ -12,6 +14,10 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
 from gateway.core.errors import GatewayError
 
+log = logging.getLogger("gateway.upstream")
+
+RETRY_S: Final = 1.0
+
 _BY_ERRNO: Final = {
     errno.ECONNREFUSED: "connection refused",
     errno.ECONNRESET: "connection reset",
@@ -20,10 +26,13 @@ _BY_ERRNO: Final = {
     errno.ENETUNREACH: "network unreachable",
     errno.EHOSTUNREACH: "host unreachable",
     errno.ETIMEDOUT: "connection timed out",
-    errno.EADDRNOTAVAIL: "no local port is free",
-    errno.EMFILE: "too many open files",
-    errno.ENFILE: "too many open files",
 }
+# What this machine has run out of: no provider is to blame, and none would fare better.
+_OURS: Final = {
+    errno.EMFILE: "file descriptors", errno.ENFILE: "file descriptors", errno.EADDRNOTAVAIL: "local ports",
+    errno.ENOBUFS: "buffers for sockets", errno.ENOMEM: "memory",
+}
+_TOO_LARGE: Final = re.compile(r"Got more than \d+ bytes|Too many headers|Header (?:value|name) is too large", re.I).search
 _ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
 
 
@@ -31,6 +40,9 @@ def told(exc: BaseException, connecting: bool = False) -> GatewayError:
     """A failure before the answer began."""
     if isinstance(exc, GatewayError):
         return exc
+    if isinstance(exc, OSError) and (lacking := _lacking(exc)):
+        log.warning("no connection could be made: this machine has run out of %s", lacking)
+        return GatewayError("shed", f"The gateway has run out of {lacking}.", retry_after_s=RETRY_S)
     if isinstance(exc, TimeoutError):
         return GatewayError("timeout", "connection timed out")
     if isinstance(exc, aiohttp.ClientHttpProxyError):
@@ -45,7 +57,7 @@ def told(exc: BaseException, connecting: bool = False) -> GatewayError:
         return GatewayError("transport", "TLS: no secure connection could be made")
     if isinstance(exc, aiohttp.ServerDisconnectedError):
         return GatewayError("transport", "connection closed before an answer came")
-    if isinstance(exc, LineTooLong):
+    if isinstance(exc, LineTooLong) or _TOO_LARGE(str(exc)):
         return GatewayError("transport", "the answer's headers are too large")
     if isinstance(exc, HttpProcessingError):
         return GatewayError("transport", "the answer is not HTTP")
@@ -68,10 +80,27 @@ def cut(exc: BaseException) -> GatewayError:
 def _words(exc: OSError) -> str:
     if isinstance(exc, ssl.SSLError):
         return "TLS: no secure connection could be made"
+    return _BY_ERRNO.get(_number(exc), "connection failed")
+
+
+def _lacking(exc: OSError) -> str:
+    """What of our own is used up; "" where something else is wrong. A name may stay unresolved for want of a file, too."""
+    if isinstance(exc, ssl.SSLError):
+        return ""
+    if isinstance(exc, aiohttp.ClientConnectorDNSError):
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as our_own:
+            exc = our_own
+    inner = getattr(exc, "os_error", None)
+    return _OURS.get(_number(inner if isinstance(inner, OSError) else exc), "")
+
+
+def _number(exc: OSError) -> int:
     number = exc.errno
     if number is None and (found := _ERRNO.search(str(exc))):
         number = int(found.group(1))                  # several addresses failed: one exception without a number tells of all
-    return _BY_ERRNO.get(number or 0, "connection failed")
+    return number or 0
 
 
 def _certificate(exc: Exception) -> str:

@@ -65,6 +65,9 @@ def test_a_local_program_passes(more):
     ({"origin": "http://127.0.0.1.evil.example"}, 403), ({"origin": "http://localhost@evil.example"}, 403), ({"origin": ""}, 403),
     ({"sec-fetch-site": "cross-site"}, 403), ({"sec-fetch-site": "Cross-Site"}, 403),
     ({"host": "evil.example"}, 403), ({"host": "localhost.evil.example:8788"}, 403), ({"host": "192.168.1.5:8788"}, 403),
+    ({"host": "evil.example@127.0.0.1"}, 403), ({"host": "localhost/x.evil.example"}, 403), ({"host": "localhost#.evil.example"}, 403),
+    ({"host": "localhost?.evil.example"}, 403), ({"host": "localhost\\.evil.example"}, 403), ({"host": "localhost:1:2"}, 403),
+    ({"origin": "http://localhost/.evil.example"}, 403), ({"origin": "http://evil.example#@localhost"}, 403),
     ({"host": ""}, 403), ({"host": "[::1"}, 403), ({"host": "0.0.0.0:8788"}, 403),
     ({"content-type": "text/plain"}, 415), ({"content-type": "application/x-www-form-urlencoded"}, 415),
     ({"content-type": "multipart/form-data; boundary=application/json"}, 415), ({"content-type": ""}, 415),
@@ -88,6 +91,15 @@ def test_an_origin_that_the_operator_allows_passes():
     assert browser_guard(page, "POST", ("*",)) is None
     assert browser_guard(page, "POST", ("https://other.example",)).status == 403
     assert browser_guard({**page, "host": "evil.example"}, "POST", ("*",)).status == 403
+
+
+@pytest.mark.parametrize("name, values", [("Host", ("localhost", "evil.example")), ("Origin", ("http://localhost", "https://evil.example"))])
+def test_a_header_that_is_there_twice_is_not_believed(name, values):
+    for first, second in (values, values[::-1], (values[0], values[0])):
+        headers = CIMultiDict({**JSON})
+        headers.popall(name, None)
+        headers.extend([(name, first), (name, second)])
+        assert browser_guard(headers, "POST").status == 403
 
 
 def test_header_names_may_be_written_in_any_case():
