@@ -1,10 +1,10 @@
 """What is kept without a file? The same ports in memory: for ``memory:``, and for what a disk has not taken yet."""
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from gateway.core.clock import Clock
-from gateway.core.ports import Kept
+from gateway.core.ports import Kept, StateRow
 from gateway.store.bounds import IN_MEMORY, Bounds
-from gateway.store.state import MemoryState
 
 
 class MemoryResponses:
@@ -68,6 +68,23 @@ class MemoryResponses:
     async def holding(self, owner: str, item_ids: list[str]) -> list[Kept]:
         found = {kept.id: kept for item in item_ids if (kept := self.holds(owner, item)) is not None}
         return sorted(found.values(), key=lambda kept: -kept.created)
+
+
+class MemoryState:
+    """What routing learned, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], StateRow] = {}
+
+    async def load(self) -> list[StateRow]:
+        return list(self.rows.values())
+
+    async def save(self, rows: Sequence[StateRow]) -> None:
+        for row in rows:
+            if row.value is None:
+                self.rows.pop((row.book, row.key), None)
+            else:
+                self.rows[row.book, row.key] = row
 
 
 class MemoryStore:

@@ -1,4 +1,4 @@
-"""Where is kept what routing learned? ``core.ports.StateStore`` without a file and in SQLite."""
+"""Where is kept what routing learned? ``core.ports.StateStore`` in SQLite."""
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -15,23 +15,6 @@ PUT: Final = "INSERT OR REPLACE INTO routing_state (book, key, value, until) VAL
 FORGET: Final = "DELETE FROM routing_state WHERE book = ? AND key = ?"
 EXPIRE: Final = "DELETE FROM routing_state WHERE until <= ?"
 LOAD: Final = "SELECT book, key, value, until FROM routing_state WHERE until > ? ORDER BY until DESC LIMIT ?"
-
-
-class MemoryState:
-    """Gone with the process."""
-
-    def __init__(self) -> None:
-        self.rows: dict[tuple[str, str], StateRow] = {}
-
-    async def load(self) -> list[StateRow]:
-        return list(self.rows.values())
-
-    async def save(self, rows: Sequence[StateRow]) -> None:
-        for row in rows:
-            if row.value is None:
-                self.rows.pop((row.book, row.key), None)
-            else:
-                self.rows[row.book, row.key] = row
 
 
 class SqliteState:

@@ -1,8 +1,8 @@
 """What routing learned is there again after a restart, and a store that fails stops nobody."""
 from gateway.routing.health import Health
 from gateway.server.keep import Keeper
+from gateway.store.memory import MemoryState
 from gateway.store.sqlite import SqliteStore
-from gateway.store.state import MemoryState
 from tests.unit.routing.scene import WALL, catalog, error, provider
 
 HOUSE = catalog(provider("a", "m"))
