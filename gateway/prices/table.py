@@ -6,7 +6,7 @@ says nothing about another's.
 """
 import functools
 import re
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -62,7 +62,7 @@ def _price(row: Row) -> Price:
 
 @functools.cache
 def _table() -> Table:
-    return msgspec.json.decode(resources.files("gateway.prices").joinpath("prices.json").read_bytes(), type=Table)
+    return msgspec.json.decode(Path(__file__).with_name("prices.json").read_bytes(), type=Table)
 
 
 @functools.cache

@@ -5,11 +5,11 @@ or for the key variables of an environment scans the heads of all files, which i
 """
 import functools
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +19,7 @@ from gateway.providers.registry import Kind, Price
 
 WIRES: Final = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse", "cohere", "ollama")
 AUTHS: Final = ("", "bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none", "oauth", "sigv4", "gcp")
+HEAD_BYTES: Final = 2_048                    # an entry without its models is shorter
 LAST: Final = 500                            # order of the entries that say none
 _URL = re.compile(r"https?://[^/\s]+(/\S*[^/\s])?$")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -82,7 +83,7 @@ class Head(msgspec.Struct, frozen=True):
 class Catalogue(Mapping[str, Preset]):
     """Entries by id, in catalogue order. Raises CatalogError when a broken one is asked for."""
 
-    def __init__(self, folder: Traversable) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, Preset] = {}
 
@@ -115,8 +116,8 @@ class Catalogue(Mapping[str, Preset]):
     @functools.cached_property
     def heads(self) -> Mapping[str, Head]:
         """What finding takes of every entry, without reading their models."""
-        found = {file.name.removesuffix(".toml"): head(file.read_text("utf-8"))
-                 for file in self._folder.iterdir() if file.name.endswith(".toml")}
+        found = {file.name.removesuffix(".toml"): head(_beginning(file.path))
+                 for file in os.scandir(self._folder) if file.name.endswith(".toml")}
         return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
 
     def glance(self) -> Iterator[tuple[Preset, tuple[str, ...]]]:
@@ -131,10 +132,19 @@ class Catalogue(Mapping[str, Preset]):
         return {alias: id for id, entry in self.heads.items() for alias in entry.aliases}
 
 
+def _beginning(path: str) -> str:
+    """The text that a head fits into. Three hundred plain reads take 3 ms, three hundred text files ten times that."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, HEAD_BYTES).decode("utf-8", "ignore")
+    finally:
+        os.close(file)
+
+
 @functools.cache
 def presets() -> Catalogue:
     """The catalogue that came with this version."""
-    return Catalogue(resources.files("gateway.providers").joinpath("catalog"))
+    return Catalogue(Path(__file__).with_name("catalog"))
 
 
 def head(text: str) -> Head:

@@ -5,7 +5,7 @@ from gateway.core.secret import Secret
 from gateway.providers import presets as module
 from gateway.providers.auth import DEFAULT_AUTH, HEADERS, credentials, query_credentials
 from gateway.providers.hints import _RESETS
-from gateway.providers.presets import CatalogError, facts, filled, head, parse, placeholders, presets
+from gateway.providers.presets import HEAD_BYTES, CatalogError, facts, filled, head, parse, placeholders, presets
 from gateway.providers.profiles import FAMILIES, family
 from gateway.providers.quirks import FLAGS, OF_MODELS, QUIRKS, combine
 from gateway.providers.registry import Account
@@ -58,6 +58,7 @@ def test_an_entry_is_found_by_its_aliases():
 def test_what_finding_takes_is_read_as_the_whole_file_says_it():
     for id, found in presets().heads.items():
         preset = presets()[id]
+        assert len((presets()._folder / f"{id}.toml").read_bytes().partition(b"\nmodels = [")[0]) < HEAD_BYTES
         assert (found.order, found.env, found.aliases, found.variant_of) == (preset.order, preset.env, preset.aliases, preset.variant_of)
     assert head('order = "much"\nenv = [') == head("")
 
