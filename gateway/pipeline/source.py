@@ -52,7 +52,7 @@ class Source:
         if self.x.whole is not None:
             return b""
         if self._scrubber is not None:
-            data = await self._scrubbed(self._scrubber, data)
+            data = (data and self._scrubber.feed(data)) or await self._read_on(self._scrubber, data)
         if opening and len(data) > LARGE and self.x.same and not self.x.plan.rules.held:
             cut = nth_end(data, OPENING_FRAMES)
             data, self._rest = data[:cut], data[cut:]
@@ -72,12 +72,12 @@ class Source:
         self.x.whole = self._scrubber.replace(data) if self._scrubber else data
         return b""
 
-    async def _scrubbed(self, scrubber: Scrubber, data: bytes) -> bytes:
-        """What of a read may go on. One that is nothing but the beginning of a key is held back completely: read on."""
+    async def _read_on(self, scrubber: Scrubber, data: bytes) -> bytes:
+        """After a read that was nothing but the beginning of a key and is held back completely, or the end."""
         while data:
-            if clean := scrubber.feed(data):
-                return clean
             data = await self.reply.chunk()
+            if data and (clean := scrubber.feed(data)):
+                return clean
         return scrubber.flush()
 
     @property

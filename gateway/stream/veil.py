@@ -14,6 +14,7 @@ from gateway.core.redact import MASK, spelled_out
 
 HEAD: Final = 6                              # so much of a key is worth waiting for
 _PIECES: Final = frozenset({Text, ev.Reasoning, ev.Refusal, ev.ToolArgs})
+_SAYING: Final = _PIECES | {ev.ToolCall}
 _ENDS: Final = frozenset({ev.Finish, ev.End, ev.Fault})
 
 
@@ -47,12 +48,8 @@ class Veil:
 
     def cover(self, events: list[Event]) -> list[Event]:
         """What may leave of these; the very list where nothing is to be hidden."""
-        if not events:
+        if not self.holding and self._plain(events):
             return events
-        if not self.holding:
-            texts = [event.text for event in events if type(event) is Text and not event.choice]
-            if len(texts) == len(events) and not self.suspects("".join(texts)):
-                return events
         out: list[Event] = []
         for event in events:
             kind = type(event)
@@ -66,6 +63,17 @@ class Veil:
                 out.append(event)
         self.holding = any(flow.held for flow in self._flows.values())
         return out
+
+    def _plain(self, events: list[Event]) -> bool:
+        """Is all that these say visible text of the first choice, and none of it suspect?"""
+        said: list[str] = []
+        for event in events:
+            kind = type(event)
+            if kind is Text and not event.choice:    # type: ignore[attr-defined]
+                said.append(event.text)              # type: ignore[attr-defined]
+            elif kind in _SAYING:
+                return False
+        return not said or not self.suspects("".join(said))
 
     def _piece(self, event: Any, out: list[Event]) -> None:
         key = (type(event), event.choice, getattr(event, "index", 0))
