@@ -34,7 +34,8 @@ class _Walk:
         self.open = bytearray()                  # the brackets around the place
         self.names: dict[int, tuple[int, int]] = {}      # depth -> where its last string stands: the key, in an object
         self.at_item = 0                         # which object of the list at the top
-        self.n_keys = self.n_items = self.n_parts = self.n_values = 1
+        self.n_keys = 1
+        self.n_items = self.n_parts = self.n_values = 0
 
     def to_the_end(self) -> tuple[str, str] | None:
         raw, at = self.raw, 0

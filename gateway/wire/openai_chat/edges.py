@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from gateway.core import events as ev
-from gateway.wire.openai_chat.schema import FINISH, Json, read_usage
+from gateway.wire.openai_chat.schema import FINISH, Json, read_usage, sound
 
 _REASONS: Final = frozenset(FINISH.values())     # the words that need no translation
 
@@ -58,7 +58,7 @@ def decoded(data: bytes) -> Edge | None:
     except (msgspec.DecodeError, RecursionError):
         return None
     if not edge.choices:
-        return edge if edge.usage and edge.success else None
+        return edge if edge.usage and edge.success and sound(edge.usage) else None
     choice = edge.choices[0]
     if len(edge.choices) > 1 or edge.usage is not None or choice.index < 0 or choice.delta.content:
         return None

@@ -45,12 +45,13 @@ def parse_frame(data: bytes, event: str | None) -> tuple[Json | ev.Fault | None,
 
 def read_frame(doc: Json, envelope: Envelope, data: bytes | None = None) -> list[ev.Event]:
     """The events of one frame. ``data``: its own bytes, if they may be passed on."""
+    counted = doc.get("usage") is not None
     usage = _take_usage(doc)
     told = doc.get("choices")
     choices: list[Json] = [c for c in told if isinstance(c, dict)] if isinstance(told, list) else []
     if not choices:
         return _choiceless(doc, usage, envelope)
-    whole = data is not None and told == choices and len(choices) == 1 and usage is None
+    whole = data is not None and told == choices and len(choices) == 1 and usage is None and not counted
     doc["choices"] = choices
     for position, choice in enumerate(choices):
         whole = mend_choice(choice, position) and whole
@@ -67,20 +68,20 @@ def read_frame(doc: Json, envelope: Envelope, data: bytes | None = None) -> list
 
 def _take_usage(doc: Json) -> Json | None:
     """The usage object, taken out of the frame. Groq's stands in a bag of its own, in older streams only there."""
-    usage = doc.pop("usage") if doc.get("usage") else None
+    usage = doc.pop("usage") if doc.get("usage") is not None else None
     bag = doc.get("x_groq")
     if isinstance(bag, dict) and bag.get("usage"):
         doc["x_groq"] = {key: value for key, value in bag.items() if key != "usage"}
         usage = usage or bag["usage"]
-    return usage if isinstance(usage, dict) else None
+    return usage if usage and isinstance(usage, dict) else None
 
 
 def _choiceless(doc: Json, usage: Json | None, envelope: Envelope) -> list[ev.Event]:
     doc["choices"] = []
     if usage is None:
         return [envelope.meta(envelope.write(doc))]
-    doc["usage"] = usage
     event = read_usage(usage)
+    doc["usage"] = event.native
     event.raw = envelope.write(doc)
     return [event]
 
@@ -106,6 +107,8 @@ class _Choice:
         finish = finish_word(native)
         pieces = list(pieces_of(self.delta, self.index))
         calls = list(calls_of(self.delta, self.index))
+        if not calls and any(self.delta.get(key) not in (None, [], {}) for key in _CALLS):
+            self.original = None                             # calls that are none: such a frame does not go on as it is
         used = {key for _, members, _ in pieces for key in members}
         extras = {key: value for key, value in self.delta.items()
                   if key not in used and (key not in _PAYLOAD or (not value and key not in _CALLS))}

@@ -13,7 +13,7 @@ from gateway.wire.lenient import dump, is_utf8, load, whole_text
 from gateway.wire.openai_chat.encode import call_json, chat_id, finish_for, legacy_calls
 from gateway.wire.openai_chat.faults import ended_in_failure, fault_of
 from gateway.wire.openai_chat.frames import COUNTS, REASONING, WIRE, calls_of, pieces_of
-from gateway.wire.openai_chat.schema import Json, finish_word, read_usage, says_failed, write_usage
+from gateway.wire.openai_chat.schema import Json, finish_word, read_usage, says_failed, sound, write_usage
 
 _SAID: Final = frozenset({"role", "content", "refusal", "tool_calls", "function_call", *REASONING})
 _Nothing = Annotated[list[Any], msgspec.Meta(max_length=0)] | None
@@ -97,7 +97,8 @@ def _plain(raw: bytes, same: bool) -> list[ev.Event] | None:
         return None
     answer = body.choices[0]
     text, reason = answer.message.content, answer.finish_reason
-    if not text or answer.index or reason not in _PLAIN_WORDS or not body.usage or not is_utf8(raw):
+    if not text or answer.index or reason not in _PLAIN_WORDS or not body.usage or not sound(body.usage) \
+            or not is_utf8(raw):
         return None
     passes = bool(same and body.id and body.created >= 0 and body.model and body.object == "chat.completion"
                   and answer.message.role == "assistant")
@@ -185,7 +186,7 @@ def _untouched(raw: bytes, reply: rp.Reply, shown: Shown) -> bytes | None:
         return None
     if not (body.id and body.created >= 0 and body.model and body.object == "chat.completion" and body.choices):
         return None
-    if body.usage is None and reply.usage is not None:
+    if reply.usage is not None and (body.usage is None or body.usage != reply.usage.native):
         return None
     for position, choice in enumerate(body.choices):
         if choice.index != position or choice.message is None or choice.message.role != "assistant":
@@ -216,7 +217,8 @@ def _mend(doc: Json, reply: rp.Reply, shown: Shown) -> None:
             doc["choices"].append(alternative(index, said, shown))
             continue
         _mend_choice(by_index[index], said, shown)
-    if reply.usage is not None and (not doc.get("usage") or reply.usage.estimated):
+    told = doc.get("usage")
+    if reply.usage is not None and (not isinstance(told, dict) or not told or reply.usage.estimated or not sound(told)):
         doc["usage"] = write_usage(reply.usage, True)
 
 

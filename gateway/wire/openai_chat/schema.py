@@ -180,12 +180,45 @@ def finish_word(word: Any) -> str:
 
 
 # ---------------------------------------------------------------- token counts
+MOST_TOKENS: Final = 1 << 53                     # what every client's numbers hold
+
+
+def sound(native: Json) -> bool:
+    """Is every count a whole number that can be one? Details are looked into, unknown members are nobody's business."""
+    for name, value in native.items():
+        if name.endswith("_tokens"):
+            if type(value) is not int or not 0 <= value <= MOST_TOKENS:
+                return False
+        elif name.endswith("_details") and isinstance(value, dict) and not sound(value):
+            return False
+    return True
+
+
 def read_usage(native: Json) -> Usage:
-    """One usage object, whoever wrote it."""
+    """One usage object, whoever wrote it. Counts that are none do not go on: ``native`` is then told anew."""
     if len(native) == 3:
         prompt, completion, total = native.get("prompt_tokens"), native.get("completion_tokens"), native.get("total_tokens")
-        if type(prompt) is type(completion) is type(total) is int and prompt >= 0 and completion >= 0 and total >= 0:
+        if type(prompt) is type(completion) is type(total) is int and 0 <= prompt <= MOST_TOKENS \
+                and 0 <= completion <= MOST_TOKENS and 0 <= total <= MOST_TOKENS:
             return Usage(input=prompt, output=completion, total=total or prompt + completion, native=native)
+    usage = _counted(native)
+    if not sound(native):
+        clean = _without_odd(native)
+        usage.native = {**clean, "prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total}
+    return usage
+
+
+def _without_odd(native: Json) -> Json:
+    out: Json = {}
+    for name, value in native.items():
+        if name.endswith("_details") and isinstance(value, dict):
+            out[name] = _without_odd(value)
+        elif not name.endswith("_tokens") or (type(value) is int and 0 <= value <= MOST_TOKENS):
+            out[name] = value
+    return out
+
+
+def _counted(native: Json) -> Usage:
     into = _details(native, "prompt_tokens_details", "input_tokens_details")
     out = _details(native, "completion_tokens_details", "output_tokens_details")
     prompt = _count(native, "prompt_tokens", "input_tokens")
@@ -230,8 +263,6 @@ def _details(native: Json, *names: str) -> Json:
 def _count(native: Json, *names: str) -> int:
     for name in names:
         value = native.get(name)
-        if type(value) is int and value >= 0:
-            return value
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS:
             return int(value)
     return 0
