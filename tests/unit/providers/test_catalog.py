@@ -27,7 +27,8 @@ def test_an_entry_says_what_a_user_would_have_to_look_up(preset):
     assert preset.docs.startswith("https://") and preset.wire in WIRES
     near = preset.base_url.startswith("http://127.0.0.1:")
     assert near or preset.base_url.startswith("https://")
-    assert near or preset.env or preset.auth in ("sigv4", "gcp", "oauth") or preset.variant_of
+    assert near or preset.env or preset.auth in ("sigv4", "gcp", "oauth", "none") or preset.variant_of
+    assert near or preset.auth != "none" or preset.headers          # the key is a header of its own
     assert preset.variant_of == "" or presets()[preset.variant_of].variant_of == ""
     assert all(model.context is None or model.context > 0 for model in preset.models)
     assert all(model.max_output is None or model.context is None or model.max_output <= model.context for model in preset.models)

@@ -106,7 +106,7 @@ async def request_of(preset, upstream, gateway, model):
     if credentials := secrets(preset, up):
         more["oauth" if auth_of(preset) == "oauth" else "credentials"] = credentials
     lines = provider(f"http://127.0.0.1:{up.port}{path}", models=json.dumps([model]), keys=json.dumps([KEY]), **more)
-    if credentials:
+    if credentials or auth_of(preset) == "none":
         lines = "\n".join(line for line in lines.split("\n") if not line.startswith("api_keys"))
     got = await ask(await gateway(lines), BODY | {"model": f"up/{model}"}, stream=True, headers={})
     seen = [asked for asked in up.requests if asked.path != "/token"]
