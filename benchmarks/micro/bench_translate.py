@@ -34,8 +34,10 @@ SURFACES = {door.name: door for door in ROUTES if door.name in ("chat", "message
 SAME = {"chat": "openai-chat", "messages": "anthropic", "responses": "openai-responses"}
 FOREIGN = [("messages", "openai-chat"), ("chat", "anthropic"), ("responses", "openai-chat"), ("chat", "openai-responses"),
            ("messages", "openai-responses"), ("responses", "anthropic"), ("chat", "gemini"), ("messages", "gemini")]
-ASKED = {"chat": {"messages": [{"role": "user", "content": "hello, how are you?"}]}, "responses": {"input": "hello, how are you?", "store": False},
-         "messages": {"max_tokens": 512, "messages": [{"role": "user", "content": "hello, how are you?"}]}}
+HELLO = "hello, how are you?"
+ASKED = {"chat": {"messages": [{"role": "user", "content": HELLO}]}, "responses": {"input": HELLO, "store": False},
+         "messages": {"max_tokens": 512, "messages": [{"role": "user", "content": HELLO}]}}
+ARGUMENTS = json.dumps({"p0": "x" * 80})
 CONVERSATION_MS = 3.0
 
 
@@ -108,11 +110,12 @@ async def profiled(surface: str, wire: str) -> None:
 # ---------------------------------------------------------------- conversations
 def conversation() -> bytes:
     """100 KB as a coding agent sends them: instructions, tools, many turns with calls and long results."""
+    properties = {f"p{j}": {"type": "string", "description": "What to do it with."} for j in range(4)}
     tools = [{"type": "function", "function": {"name": f"tool_{i}", "description": "Does a thing. " * 20, "parameters": {
-        "type": "object", "properties": {f"p{j}": {"type": "string", "description": "What to do it with."} for j in range(4)}}}} for i in range(15)]
+        "type": "object", "properties": properties}}} for i in range(15)]
     messages = [{"role": "system", "content": "You are an agent. " * 200}]
     for i in range(40):
-        call = {"id": f"call_{i}", "type": "function", "function": {"name": f"tool_{i % 15}", "arguments": json.dumps({"p0": "x" * 80})}}
+        call = {"id": f"call_{i}", "type": "function", "function": {"name": f"tool_{i % 15}", "arguments": ARGUMENTS}}
         messages += [{"role": "user", "content": [{"type": "text", "text": f"Step {i}. " * 20}]},
                      {"role": "assistant", "content": "I look. " * 10, "tool_calls": [call]},
                      {"role": "tool", "tool_call_id": f"call_{i}", "content": "line of a file\n" * 100}]

@@ -195,9 +195,9 @@ class Turn:
 
     @property
     def over(self) -> bool:
-        """Every choice has said why it ended and only the upstream's End is missing: silence, or a lost connection, is an
-        EOF now and no failure."""
-        return not self.done and bool(self._choices) and all(c.finish is not None for c in self._choices.values())
+        """Every choice has said why it ended, only the upstream's End is missing: silence, or a lost connection, is an EOF now."""
+        flowing = self._flow is not None and self._flow.finish is None
+        return not (flowing or self.done) and bool(self._choices) and all(c.finish is not None for c in self._choices.values())
 
     @property
     def mode(self) -> str:

@@ -91,6 +91,9 @@ class Splitter:
                 raise _too_large(limit)
             if size > 6 and part.startswith(b"data: ") and b"\n" not in part:
                 out.append((None, part[6:]))
+            elif part.startswith(b"event: ") and part.count(b"\n") == 1 and (at := part.find(b"\ndata: ")) > 7 \
+                    and size > at + 7:
+                out.append((part[7:at].decode("utf-8", "replace"), part[at + 7:]))
             elif part:
                 event = _event(part)
                 if event is not None:
