@@ -3,6 +3,7 @@
 A message is: total length, length of its headers, CRC-32 of these eight bytes; headers; payload; CRC-32 of everything before.
 https://smithy.io/2.0/aws/amazon-eventstream.html
 """
+import functools
 from struct import Struct
 from struct import error as StructError
 from typing import Final
@@ -21,6 +22,7 @@ _OVERHEAD: Final = 16
 # type of a header's value -> its length; 6 (bytes) and 7 (text) say theirs themselves
 _FIXED: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 _TEXT: Final = 7
+_USUAL: Final = 512                                # bytes of headers that are remembered
 
 
 class Splitter:
@@ -71,7 +73,13 @@ def _message(data: bytes) -> Message:
     if crc32(data[:end]) != _SUM.unpack_from(data, end)[0]:
         raise broken("a checksum is wrong")
     begin = _PRELUDE.size + n_headers
-    return _headers(data[_PRELUDE.size:begin]), data[begin:end]
+    return _usual(data[_PRELUDE.size:begin]) if n_headers <= _USUAL else _headers(data[_PRELUDE.size:begin]), data[begin:end]
+
+
+@functools.lru_cache(maxsize=256)
+def _usual(data: bytes) -> dict[str, str]:
+    """The headers of nearly all messages of a stream are the same bytes; what is returned is shared and not changed."""
+    return _headers(data)
 
 
 def _headers(data: bytes) -> dict[str, str]:
