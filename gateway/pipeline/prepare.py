@@ -13,9 +13,9 @@ from gateway.policy.keys import Principal
 from gateway.routing.resolve import Resolution, resolve
 from gateway.stream.turn import Rules
 from gateway.tokens.estimate import estimate_request
+from gateway.upstream import images
 from gateway.wire.bounds import crowded
 from gateway.wire.problems import invalid
-from gateway.upstream import images
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -25,7 +25,10 @@ def house(*plans, **settings):
                    provider("c", "m", Model("x", vision=False), order=2), combos=plans, **settings)
 
 
-def walk(found, name="best", health=None, ask=Ask(), ttl_s=0.0, now=NOW, **facts):
+NOBODY = Ask()
+
+
+def walk(found, name="best", health=None, ask=NOBODY, ttl_s=0.0, now=NOW, **facts):
     return Walk(resolve(name, found), request(**facts), health or Health(dice=random.Random(1)), 10, now, ask, ttl_s)
 
 
