@@ -19,6 +19,8 @@ from gateway.stream.toolcalls import Calls
 # No marker begins without one of these: the test that nearly all text of a turn with tools ends at.
 suspect: Final = re.compile("[" + re.escape("".join(sorted({marker[0] for marker in dialects.MARKERS}))) + "]").search
 
+CALL_CHARS: Final = 64                      # of the verdict's work, what a call is beside its characters
+
 # The whole story of a choice: (mode, what happened) -> mode. What is not here does not happen.
 MOVES: Final[dict[tuple[str, str], str]] = {
     (UNDECIDED, "prose"): PASSTHROUGH,      # visible text that can be no marker
@@ -63,6 +65,14 @@ class Choice:
     def flowing(self) -> bool:
         """Text goes straight through unless it is suspect."""
         return self.mode is PASSTHROUGH and self._think is None and not self.hold and not self.whole
+
+    @property
+    def n_work(self) -> int:
+        """What the verdict has to work through here, in characters."""
+        n_chars = CALL_CHARS * len(self.calls or self.live or ())
+        if self.hold and (self.mode is DIALECT or self.mode is STRUCTURED or self.whole):
+            n_chars += len(self.held_text())
+        return n_chars
 
     def held_text(self) -> str:
         return "".join([event.text for event in self.hold if type(event) is Text])

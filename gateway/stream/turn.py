@@ -41,11 +41,10 @@ Three questions are asked of every event, each in a place of its own:
    once, and whatever follows the End is not read: ``done`` tells the pipeline to stop, a silent connection cannot
    delay the end.
 
-Failures have two lives. Before the commit point ``fault`` is set and nothing leaves: the pipeline goes on to another
-target. After it the list ends with ``Fault``: the client is told. ``fault`` is set then too, for the records. When no
-other target is left the pipeline may ask the last turn to ``salvage`` what can be delivered honestly: text whose
-calls could not be parsed as text, an answer that ``length`` left empty or cut, thinking without an answer. An
-invented call never.
+Failures have two lives. Before the commit point ``fault`` is set and nothing leaves: the pipeline goes on to another target.
+After it the list ends with ``Fault``: the client is told. ``fault`` is set then too, for the records. When no other target is
+left the pipeline may ask the last turn to ``salvage`` what can be delivered honestly: text whose calls could not be parsed as
+text, an answer that ``length`` left empty or cut, thinking without an answer. An invented call never.
 
 The pipeline's side of it: ``feed`` every read until ``done``, then ``eof`` exactly once (in a thread if ``heavy``:
 then the verdict waits for it, else feed has given it and eof adds nothing). While ``fast``, reads of plain text
@@ -60,13 +59,13 @@ from gateway.core.events import Event, Text
 from gateway.stream import usage as tokens
 from gateway.stream.choices import Choice, n_bytes, pays, plain_run
 from gateway.stream.ending import Ending, emptiness, finish, second_chance, settle
+from gateway.stream.plain import at_once
 from gateway.stream.rules import DIALECT, PASSTHROUGH, STRUCTURED, UNDECIDED, Rules
 
 __all__ = ["DIALECT", "PASSTHROUGH", "STRUCTURED", "UNDECIDED", "Rules", "Turn"]
 
 MAX_CHOICES: Final = 128        # OpenAI's own limit for n
 HEAVY_CHARS: Final = 8192       # more repair and schema work than the event loop should wait for
-CALL_CHARS: Final = 64          # of that work, what a call is beside its characters
 FRAMING_BYTES: Final = 8        # "data: " and the blank line
 CHARS_PER_FRAME: Final = 4      # of text, where frames were not looked into: about a token each
 
@@ -111,6 +110,9 @@ class Turn:
             if stop == len(events):
                 self.text_chars += n_chars
                 return events
+        elif not (self._choices or self._preamble or self.usage) and not self._rules.held and at_once(self, events, now):
+            self._settled = self._judged = True
+            return events
         self._now = now
         out = self._out = []
         try:
@@ -186,12 +188,7 @@ class Turn:
         """Is the verdict too much work for the event loop? Then call eof in a thread."""
         if self._settled:
             return False
-        n_chars = self._n_calls
-        for choice in self._choices.values():
-            n_chars += CALL_CHARS * len(choice.calls or choice.live or ())
-            if choice.hold and (choice.mode is DIALECT or choice.mode is STRUCTURED or choice.whole):
-                n_chars += len(choice.held_text())
-        return n_chars > HEAVY_CHARS
+        return self._n_calls + sum([choice.n_work for choice in self._choices.values()]) > HEAVY_CHARS
 
     @property
     def over(self) -> bool:
@@ -203,7 +200,9 @@ class Turn:
     def mode(self) -> str:
         """Of the first choice."""
         first = next(iter(self._choices.values()), None)
-        return first.mode if first is not None else STRUCTURED if self._rules.format is not None else UNDECIDED
+        if first is not None:
+            return first.mode
+        return STRUCTURED if self._rules.format is not None else PASSTHROUGH if self.committed else UNDECIDED
 
     # -- events
 

@@ -1,6 +1,7 @@
 """What holds for every turn, whatever the upstream says and however it is cut."""
 import json
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,3 +219,22 @@ class Pipeline(RuleBasedStateMachine):
 
 TestPipeline = Pipeline.TestCase
 TestPipeline.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+
+
+@given(rules, st.lists(st.builds(Text, text=edgy | st.just("word"), choice=st.sampled_from([0, 0, 0, 1])), min_size=1, max_size=4),
+       reasons, st.builds(Usage, input=small, output=small), st.lists(events, max_size=1))
+@settings(max_examples=200, deadline=None)
+def test_a_turn_that_came_at_once_ends_as_if_it_had_been_judged(of, texts, reason, counts, odd):
+    read = [Meta(id="c1", model="m"), *texts, *odd, Finish(reason), counts, End()]
+
+    def told() -> tuple[Any, ...]:
+        turn = Turn(of, 0.0)
+        out = list(turn.feed(list(read), 1.0))
+        out += turn.eof(1.0)
+        return (out, turn.mode, turn.over, turn.fast, *[getattr(turn, name) for name in (
+            "committed", "done", "touched", "usage", "finish", "first_token_at", "spoke", "upstream_id", "upstream_model", "text_chars",
+            "reasoning_chars")], repr(turn.fault))
+
+    at_once = told()
+    with patch("gateway.stream.turn.at_once", lambda *_: False):
+        assert at_once == told()
