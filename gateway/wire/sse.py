@@ -94,7 +94,7 @@ class Splitter:
             elif part.startswith(b"event: ") and part.count(b"\n") == 1 and (at := part.find(b"\ndata: ")) > 7 \
                     and size > at + 7:
                 out.append((part[7:at].decode("utf-8", "replace"), part[at + 7:]))
-            elif part:
+            elif part and (part[0] != 58 or b"\n" in part):      # a comment alone is nothing
                 event = _event(part)
                 if event is not None:
                     out.append(event)
