@@ -3,6 +3,7 @@
 A stream may be answered with JSON and the reverse; an HTML page or a JSON error may come under 200. The first bytes decide,
 not the content type alone. An account's key that the upstream echoes is blotted out here, before anybody reads it.
 """
+import logging
 from typing import TYPE_CHECKING
 
 from gateway.core import events as ev
@@ -23,6 +24,8 @@ OTHER_STREAMS = frozenset({LINES_TYPE, AWS_TYPE})    # formats of streams that o
 LARGE = 8_192                                    # bytes of a read of which it pays to look at the parts
 OPENING_FRAMES = 4                               # what opens a stream, and text enough to know its frames by
 CLOSING_FRAMES = 3                               # a reason, the counts, the end: in every format
+log = logging.getLogger("gateway.source")
+ODD = (TypeError, KeyError, AttributeError, IndexError, ValueError, RecursionError)
 BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 
@@ -102,7 +105,12 @@ class Source:
 
     def events(self, data: bytes) -> list[ev.Event]:
         """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""
-        found = self._read(data)
+        try:
+            found = self._read(data)
+        except ODD:
+            # a shape that no reader foresaw is still the provider's answer, not a failure of ours
+            log.exception("an answer of %s could not be read", self.x.attempt.label)
+            raise GatewayError("bad_reply", "The provider's answer has a shape that cannot be read.") from None
         if self._names:
             for event in found:
                 if type(event) is ev.ToolDelta:

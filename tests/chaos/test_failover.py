@@ -1,4 +1,6 @@
 """Whatever an upstream does before the commit point, the next one answers and the client sees one clean turn."""
+import threading
+
 import pytest
 
 from gateway.mock import script as say
@@ -42,7 +44,7 @@ BEFORE["blank text for ever"] = say.script(
 
 
 async def two(gateway, upstream, bad, good="from b"):
-    a, b = await upstream(bad), await upstream(say.stream(good))
+    a, b = await upstream(bad), await upstream(say.stream(good) if isinstance(good, str) else good)
     base_url = await gateway(client_key() + provider(a, "a", keys='["sk-a-123456"]') + provider(b, "b", keys='["sk-b-123456"]') + QUICK)
     return a, b, base_url
 
@@ -286,3 +288,40 @@ async def test_a_redirect_with_a_good_body_is_no_answer(gateway, upstream):
     moved = say.Script((say.Head(301, say.SSE), *story.steps[1:]))
     a, b, base_url = await two(gateway, upstream, moved)
     assert (await ask(base_url, stream=True)).text == "from b"
+
+
+async def test_a_reader_that_trips_moves_on(gateway, upstream, monkeypatch):
+    from gateway.wire.openai_chat.stream import Decoder
+
+    def trip(self, data):
+        raise KeyError("unforeseen")
+    a, b, base_url = await two(gateway, upstream, say.stream("odd"), good=say.reply("from b"))
+    monkeypatch.setattr(Decoder, "feed", trip)
+    got = await ask(base_url, stream=True)
+    assert got.status == 200 and got.text == "from b" and got.headers["X-Fallback-Trail"] == "a/m key1=bad_reply"
+
+
+async def test_a_long_key_that_comes_byte_by_byte_is_waited_for_and_then_given_up(gateway, upstream):
+    """Thousands of reads that are nothing but the beginning of a key."""
+    key = "eyJ" + "".join([chr(97 + i % 26) for i in range(3_000)])
+    up = await upstream(say.script(say.Head(200, say.SSE), say.Drip(b"", 0), *[say.Send(bytes([sign])) for sign in say.frame(f"k {key[:2_900]}.")],
+                                   say.Send(say.frame(finish="stop")), say.Send(say.DONE)))
+    got = await ask(await gateway(client_key() + provider(up, keys=f'["{key}"]')), stream=True)
+    assert got.status == 200 and got.text == f"k {key[:2_900]}." and got.finishes == ["stop"]
+
+
+async def test_large_bodies_are_read_and_written_beside_the_loop(gateway, upstream, monkeypatch):
+    from gateway.wire.openai_chat import OPENAI_CHAT
+    seen = set()
+    for name in ("parse_request", "build_request", "parse_reply"):
+        real = getattr(type(OPENAI_CHAT), name)
+
+        def told(self, *given, _real=real, _name=name):
+            seen.add((_name, threading.current_thread().name.partition("_")[0]))
+            return _real(self, *given)
+        monkeypatch.setattr(type(OPENAI_CHAT), name, told)
+    up = await upstream(say.reply("y" * 1_200_000))
+    base_url = await gateway(client_key() + provider(up))
+    got = await ask(base_url, {**ASK, "messages": [{"role": "user", "content": "x" * 1_200_000}]}, stream=False)
+    assert got.status == 200
+    assert seen == {(name, "gateway-aside") for name in ("parse_request", "build_request", "parse_reply")}

@@ -84,7 +84,7 @@ class _Survey:
         for i, turn in enumerate(turns):
             if not isinstance(turn, dict):
                 raise bad_request(f"messages.{i}: Input should be an object", f"messages.{i}")
-            if turn.get("role") not in ROLES:
+            if not isinstance(turn.get("role"), str) or turn["role"] not in ROLES:
                 raise bad_request(f"messages.{i}.role: Input should be 'user' or 'assistant'", f"messages.{i}.role")
             self.content(turn.get("content"), "messages", i)
 
@@ -185,7 +185,8 @@ def _choice(body: Json) -> ToolChoice | None:
     choice = body.get("tool_choice")
     if not choice:
         return None
-    mode = CHOICES.get(choice.get("type", "auto"))
+    kind = choice.get("type", "auto")
+    mode = CHOICES.get(kind) if isinstance(kind, str) else None
     if mode is None:
         raise bad_request("tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'", "tool_choice.type")
     name = choice.get("name")

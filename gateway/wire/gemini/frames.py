@@ -154,7 +154,7 @@ class Reader:
     # ------------------------------------------------------------------ calls
     def _call(self, part: Json, index: int, out: list[ev.Event]) -> None:
         """Calls come whole; Vertex can send their arguments in pieces, each with the path of its place."""
-        call: Json = part["functionCall"]
+        call: Json = part["functionCall"] if isinstance(part["functionCall"], dict) else {}
         going = self._partial.get(index)
         if going is None and (call.get("willContinue") or call.get("partialArgs") is not None):
             going = self._partial[index] = Partial(part)

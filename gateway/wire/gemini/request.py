@@ -116,7 +116,7 @@ class _Survey:
             if not isinstance(turn, dict):
                 raise invalid(f"{at}.{i}", "expected an object with parts")
             role = turn.get("role")
-            if role is not None and role != "" and role not in ROLES:
+            if role is not None and role != "" and (not isinstance(role, str) or role not in ROLES):
                 raise invalid(f"{at}.{i}.role", "must be user or model")
             self.parts(turn.get("parts"), f"{at}.{i}.parts")
 

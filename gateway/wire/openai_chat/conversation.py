@@ -113,11 +113,11 @@ def _thinking(message: Json) -> list[rq.Part]:
 
 
 def _call(call: Json) -> rq.Call:
-    kind = "custom" if call["type"] == "custom" else "function"
+    kind = "custom" if call.get("type") == "custom" else "function"
     named = call.get(kind) or {}
     arguments = named.get("input" if kind == "custom" else "arguments") or ("" if kind == "custom" else "{}")
     google = (call.get("extra_content") or {}).get("google") or {}
-    return rq.Call(call["id"], named.get("name") or "", arguments, kind,
+    return rq.Call(call.get("id") or "", named.get("name") or "", arguments, kind,
                    signature=google.get("thought_signature") or call.get("thought_signature") or "")
 
 

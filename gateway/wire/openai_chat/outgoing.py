@@ -54,7 +54,7 @@ def adapt(top: dict[str, Any], body: Options, to: Outbound) -> None:
     if not to.stream or "no_stream_options" in to.flags:
         top.pop("stream_options", None)
     else:
-        options = splice.fields(bytes(top["stream_options"])) if body.stream_options is not None else {}
+        options = splice.fields(bytes(top["stream_options"])) if body.stream_options is not None and "stream_options" in top else {}
         top["stream_options"] = splice.join({**options, "include_usage": msgspec.Raw(_TRUE)})
     for old, new in to.rename_params.items():
         if old in top:

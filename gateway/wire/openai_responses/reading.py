@@ -65,7 +65,7 @@ class Reader:
     def _opaque(self, kind: str, doc: Json, data: bytes | None, known: Known | None, out: list[ev.Event]) -> None:
         if known is None and (kind in PLACED or "output_index" in doc):
             return                               # about an item that nobody began
-        counts = kind == "response.output_item.done" and doc["item"].get("type") in COUNTS
+        counts = kind == "response.output_item.done" and str(doc["item"].get("type")) in COUNTS
         if self.same or counts:
             out.append(ev.Opaque(WIRE, "frame", doc, self.ledger.frame(doc, data, known), counts=counts))
 
@@ -93,7 +93,7 @@ class Reader:
     def whole_item(self, index: int, item: Json, out: list[ev.Event]) -> None:
         """An item that was never begun."""
         place: Json = {"output_index": index} if index >= 0 else {}
-        if item.get("type") in CALLS:
+        if isinstance(item.get("type"), str) and item["type"] in CALLS:
             known = self.ledger.add({**place, "item": item})
             known.over = True
             return self._call(known, item, out)

@@ -36,14 +36,14 @@ def parse_reply(raw: bytes, same: bool) -> list[ev.Event]:
         doc = doc[0]                                         # some relays wrap errors in an array
     if not isinstance(doc, dict):
         raise GatewayError("bad_reply", "The provider's answer is not a JSON object.")
-    if doc.get("error") or doc.get("status") in _FAILED:
+    if doc.get("error") or str(doc.get("status")) in _FAILED:
         return [ev.Fault(fault_in(doc if doc.get("error") else {"response": doc}))]
     if not isinstance(doc.get("output"), list):
         error = fault_of(doc)
         if error is not None:
             return [ev.Fault(error)]
         raise GatewayError("bad_reply", "The provider's answer has no output.")
-    if doc.get("status") in _UNFINISHED and not doc["output"]:
+    if str(doc.get("status")) in _UNFINISHED and not doc["output"]:
         raise GatewayError("bad_reply", "The provider has not finished its answer.")
     return Decoder(same, "", 0).whole(doc)
 

@@ -125,13 +125,13 @@ def _item(item: Any, at: str, found: Findings) -> None:
     if not isinstance(item, dict):
         raise invalid(at, "expected an object")
     kind = item.get("type")
-    if kind is None:
+    if kind is None or kind == "":
         kind = "message" if "role" in item else None
     if not isinstance(kind, str):
         raise invalid(f"{at}.type", "this field is required")
     if kind == "message":
         role = item.get("role")
-        if role not in ROLES:
+        if not isinstance(role, str) or role not in ROLES:
             raise invalid(f"{at}.role", f"must be one of {', '.join(sorted(ROLES))}")
         _content(item.get("content"), f"{at}.content", found, required=role == "user")
     elif kind in CALLS:
