@@ -98,7 +98,8 @@ def render(error: GatewayError) -> bytes:
         own["message"] = own.get("message") if isinstance(own.get("message"), str) and own["message"] else error.message
         own["type"] = own["type"] if isinstance(own.get("type"), str) else error.type
         own.setdefault("param", error.param)
-        own.setdefault("code", error.code)
+        if not isinstance(own.get("code"), str):             # elsewhere it is the status once more; clients look for a word
+            own["code"] = error.code
         return dump({**error.verbatim, "error": own})
     return dump(body(error))
 

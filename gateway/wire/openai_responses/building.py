@@ -106,7 +106,7 @@ def _tools(talk: rq.Conversation, doc: Json) -> None:
 def _tool(tool: rq.Tool) -> Json | None:
     """A tool's declaration; None for one that only another provider can run."""
     if tool.kind == "server":
-        own = tool.extra.get("wire") == WIRE or (tool.payload or {}).get("type") in _HOSTED
+        own = tool.extra.get("wire") == WIRE or str((tool.payload or {}).get("type")) in _HOSTED
         return tool.payload if own else None
     out: Json = {"type": tool.kind, "name": tool.name}
     if tool.description:

@@ -60,6 +60,8 @@ def of(doc: Json, raw: bytes) -> Request:
         found.offer.read(doc["tools"], "tools")
         found.chars += len(bytes(fields(raw)["tools"]))
     instructions = doc.get("instructions")
+    for i, item in enumerate(instructions if isinstance(instructions, list) else ()):
+        _item(item, f"instructions.{i}", found)
     found.chars += len(instructions) if isinstance(instructions, str) else 0
     choice = choice_of(doc)
     if choice is not None and doc.get("tool_choice") is not None and (not found.offer.tools or _chat_choice(doc)):

@@ -185,3 +185,9 @@ def test_the_upstreams_own_words_in_another_shape_are_put_into_ours():
     for own in ({"error": "text"}, {"detail": "x"}, {"error": {"message": None}}):
         out = json.loads(CHAT.render_error(GatewayError("rejected", "told", verbatim=own)))["error"]
         assert (out["message"], out["type"]) == ("told", "invalid_request_error")
+
+
+def test_a_code_that_is_a_number_is_told_as_a_word():
+    own = {"error": {"code": 400, "message": "too long", "status": "INVALID_ARGUMENT"}}
+    told = json.loads(CHAT.render_error(GatewayError("context_too_large", "too long", verbatim=own)))["error"]
+    assert told["code"] == "context_length_exceeded" and told["status"] == "INVALID_ARGUMENT"
