@@ -58,6 +58,10 @@ class Exchange(Hop):
     def said(self) -> int:
         return self.turn.text_chars
 
+    def let_go(self) -> None:
+        super().let_go()
+        del self.sink
+
     def tick(self, now: float) -> None:
         """The deadline's timer: keep a silent client company, let thinking go that was held long enough."""
         client, timeouts = self.client, self.ground.snapshot.timeouts

@@ -76,6 +76,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
             raise
         else:
             finish(x, x.attempt.error, reservation, walk)
+            x.let_go()
             return
     for x in sorted(spares, key=lambda x: -x.said):
         if await way.salvage(x):

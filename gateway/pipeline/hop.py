@@ -39,3 +39,8 @@ class Hop:
     def said(self) -> int:
         """Characters of an answer that was refused: the longest is delivered when nobody is left."""
         return 0
+
+    def let_go(self) -> None:
+        """It is over: what refers back to it is dropped, so that a request's bodies are freed now and not when cycles are
+        looked for. With prompts of 100 KB that is 90 MB."""
+        self.deadline = None

@@ -62,6 +62,7 @@ class Deadline:
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
         self._disarm()
+        self.on_tick = None                                       # it refers to the attempt, which refers to us
         task, self._task = self._task, None
         why, self._why = self._why, None
         if why is None or task is None:
