@@ -76,7 +76,6 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
             raise
         else:
             finish(x, x.attempt.error, reservation, walk)
-            x.let_go()
             return
     for x in sorted(spares, key=lambda x: -x.said):
         if await way.salvage(x):
@@ -180,6 +179,7 @@ def finish(x: Hop, error: GatewayError | None, reservation: Reservation, walk: W
         ground.health.succeeded(candidate, now, first_s=began - attempt.started if began is not None else 0.0,
                                 rate=usage.output / took_s if usage is not None and took_s > 0.05 else 0.0, tokens=walk.tokens)
         walk.succeeded(candidate, now)
+        x.let_go()
     elif error.kind == "client_gone":
         ground.health.released(candidate)
     else:

@@ -231,7 +231,7 @@ def test_a_turn_that_came_at_once_ends_as_if_it_had_been_judged(of, texts, reaso
         turn = Turn(of, 0.0)
         out = list(turn.feed(list(read), 1.0))
         out += turn.eof(1.0)
-        return (out, turn.mode, turn.over, turn.fast, *[getattr(turn, name) for name in (
+        return ([repr(event) for event in out], turn.mode, turn.over, turn.fast, *[getattr(turn, name) for name in (
             "committed", "done", "touched", "usage", "finish", "first_token_at", "spoke", "upstream_id", "upstream_model", "text_chars",
             "reasoning_chars")], repr(turn.fault))
 
