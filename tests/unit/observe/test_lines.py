@@ -82,3 +82,16 @@ def test_a_clients_words_cannot_forge_a_line():
     AccessLog(writer=writer).add(call)
     writer.close()
     assert read_all(out).count("\n") == 1
+
+
+def test_lines_between_two_writes_leave_together_and_at_once_when_it_closes():
+    reader, fd = os.pipe()
+    writer = LineWriter(fd)
+    writer.put("first\n")
+    assert os.read(reader, 100) == b"first\n"    # nobody waits for a line that comes alone
+    for name in ("second\n", "third\n"):
+        writer.put(name)
+    writer.close()
+    assert os.read(reader, 100) == b"second\nthird\n"
+    os.close(reader)
+    os.close(fd)
