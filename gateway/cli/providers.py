@@ -2,13 +2,24 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from gateway.cli.source import config_option, json_option, snapshot_or_exit
 from gateway.providers.presets import Preset, placeholders, presets
 from gateway.providers.registry import Provider
+
+# For a provider that is nobody's preset: where the format that it speaks is described.
+FORMAT_DOCS: Final = {
+    "openai-chat": "https://platform.openai.com/docs/api-reference/chat",
+    "openai-responses": "https://platform.openai.com/docs/api-reference/responses",
+    "anthropic": "https://docs.anthropic.com/en/api/messages",
+    "gemini": "https://ai.google.dev/api/generate-content",
+    "ollama": "https://docs.ollama.com/api",
+    "bedrock-converse": "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
+    "cohere": "https://docs.cohere.com/reference/chat",
+}
 
 
 @click.group(invoke_without_command=True, epilog="""\b
@@ -61,7 +72,8 @@ def matches(row: dict[str, Any], words: list[str]) -> bool:
 def facts(provider: Provider) -> dict[str, Any]:
     """What may be shown of a provider: its address may hold an account's name, but no key."""
     preset = presets().find(provider.preset) if provider.preset else None
-    return {"id": provider.id, "name": provider.name, "state": "configured", "configured": True, "docs": preset.docs if preset else "",
+    return {"id": provider.id, "name": provider.name, "state": "configured", "configured": True,
+            "docs": preset.docs if preset is not None and preset.docs else FORMAT_DOCS.get(provider.wire, ""),
             "wire": provider.wire, "base_url": provider.base_url,
             "auth": provider.auth, "keys": sum(1 for account in provider.accounts if account.key),
             "loopback": provider.loopback, "models": list(provider.models)}

@@ -161,6 +161,11 @@ def test_providers_lists_the_catalogue_after_what_is_configured(typed, monkeypat
     assert "gsk-1" not in typed("providers").output
 
 
+def test_every_provider_says_where_it_is_documented(typed):
+    rows = json.loads(typed("providers", "--json").output)
+    assert not [row["id"] for row in rows if not row["docs"].startswith("https://")]
+
+
 def test_providers_are_found_by_words(typed):
     rows = json.loads(typed("providers", "--json", "--filter", "Azure responses").output)
     assert [row["id"] for row in rows] == ["azure-responses"]
