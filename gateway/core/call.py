@@ -25,6 +25,17 @@ class Attempt(msgspec.Struct, kw_only=True):
     status: int = 0                             # the upstream's HTTP status
     upstream_id: str = ""
     upstream_model: str = ""
+    usage: Any = None                           # core.events.Usage: what it took, also where it failed; None = nothing is known
+    price: Any = None                           # prices.Price of its model; None = unknown
+    cost_usd: float | None = None               # None = unknown, which is not nothing
+    first_token_at: float = 0.0
+    upstream_s: float = 0.0                     # of its time, what was spent waiting for the upstream
+    waiting_from: float = 0.0                   # since when it waits now; 0 = it does not
+
+    @property
+    def error_class(self) -> str:
+        """The kind of its failure (core.errors.KINDS), "" = none."""
+        return self.error.kind if self.error is not None else ""
 
 
 class Call(msgspec.Struct, kw_only=True):
@@ -39,7 +50,8 @@ class Call(msgspec.Struct, kw_only=True):
     path_model: str = ""                        # what the path says, on surfaces whose paths do
     path_stream: bool | None = None
     request: Request | None = None
-    principal: str = ""
+    principal: str = ""                         # name of the client key; "" = none was needed
+    client: str = ""                            # family of the program that asks (core.agents)
     session: str = ""                           # routing.affinity.session_key, where somebody asked for it
     response_id: str = ""                       # under which the answer will be kept (Responses)
     attempts: list[Attempt] = []
@@ -49,13 +61,36 @@ class Call(msgspec.Struct, kw_only=True):
     outcome: str = ""
     error: GatewayError | None = None
     routed: str = ""
+    strategy: str = ""                          # by which the targets were put in order
+    decision: str = ""                          # why in this order, in a line
     first_token_at: float = 0.0
     committed_at: float = 0.0
     ended: float = 0.0
     usage: Any = None                           # core.events.Usage of the answer
+    cost_usd: float | None = None               # of all attempts; None = of one it is unknown
     finish: str = ""
     bytes_out: int = 0
 
     @property
     def failed_hops(self) -> int:
         return sum(1 for a in self.attempts if a.error is not None and not a.committed)
+
+    @property
+    def key(self) -> str:
+        """Name of the client key."""
+        return self.principal
+
+    @property
+    def estimated(self) -> bool:
+        """Are the tokens our own count, since nobody else told any?"""
+        return self.usage is not None and bool(self.usage.estimated)
+
+    @property
+    def error_class(self) -> str:
+        """The kind of the failure that ended it (core.errors.KINDS), "" = none."""
+        return self.error.kind if self.error is not None else ""
+
+    @property
+    def upstream_s(self) -> float:
+        """Of its time, what was spent waiting for upstreams; the rest is ours and the client's."""
+        return sum([attempt.upstream_s for attempt in self.attempts])

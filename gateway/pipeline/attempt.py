@@ -22,6 +22,7 @@ from gateway.pipeline.prepare import Plan
 from gateway.pipeline.sinks import Sink, StreamSink, WholeSink
 from gateway.pipeline.source import Source
 from gateway.providers.classify import classify, refine
+from gateway.stream import usage
 from gateway.stream.dialects import failed_generation
 from gateway.stream.turn import Turn
 from gateway.stream.veil import Veil
@@ -58,6 +59,14 @@ class Exchange(Hop):
     def said(self) -> int:
         return self.turn.text_chars
 
+    def spent(self, cut: bool) -> ev.Usage | None:
+        """Of a turn that has not ended: what was seen of it. A failure that was told before any text cost nothing."""
+        turn = self.turn
+        n_chars = turn.text_chars + turn.call_chars
+        if not turn.finish and (cut or n_chars + turn.reasoning_chars):
+            return usage.spent(turn.usage, self.plan.rules.prompt_tokens, n_chars, turn.reasoning_chars)
+        return turn.usage
+
     def let_go(self) -> None:
         super().let_go()
         del self.sink
@@ -78,6 +87,11 @@ class Exchange(Hop):
         if client.started and timeouts.keepalive_s and now >= client.last_write + timeouts.keepalive_s:
             client.pulse(now)
         self.schedule()
+
+    def depart(self) -> None:
+        """It goes out now."""
+        self.schedule()
+        self.asks()
 
     def schedule(self) -> None:
         """Ask for the next tick: the earliest moment at which ``tick`` could have something to do."""
@@ -115,7 +129,7 @@ async def try_once(x: Exchange) -> None:
                    stream=request.stream)
     try:
         with Deadline(lane.timeouts, stream=request.stream, on_tick=x.tick) as x.deadline:
-            x.schedule()
+            x.depart()
             running = x.ground.inflight.attempts
             running.add(x.deadline)
             try:
@@ -140,7 +154,7 @@ async def try_once(x: Exchange) -> None:
 async def answered(x: Exchange, reply: Reply) -> None:
     """The status line is there: an error, or a turn to read."""
     x.attempt.status = reply.status
-    x.attempt.headers_at = x.ground.clock.now()
+    x.attempt.headers_at = x.heard()
     assert x.deadline is not None
     x.deadline.headers()
     if x.plan.resolution.several:
@@ -160,14 +174,17 @@ def unanswered(status: int) -> GatewayError:
 
 async def read_turn(x: Exchange, source: Source) -> None:
     """Read until the turn is over; what may leave goes to the sink."""
-    turn, sink, clock, deadline = x.turn, x.sink, x.ground.clock, x.deadline
+    turn, sink, clock, deadline, attempt = x.turn, x.sink, x.ground.clock, x.deadline, x.attempt
     assert deadline is not None
     waiting = True                                   # for the first token
     while True:
         deadline.resume()
+        attempt.waiting_from = began = clock.now()
         data = await source.chunk()
         deadline.pause()                             # what follows may wait for a slow client; that is not the upstream's silence
         now = clock.now()
+        attempt.waiting_from = 0.0
+        attempt.upstream_s += now - began
         if data and turn.fast:
             n_frames, n_used = source.run(data)
             if n_frames:

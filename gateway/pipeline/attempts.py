@@ -46,6 +46,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     """Deliver an answer or raise the GatewayError that ends the request."""
     clock, settings = ground.clock, ground.snapshot.routing
     asked = ask(plan.request, plan.resolution, call.principal, client, settings.sticky_ttl_s > 0)
+    call.strategy = plan.resolution.strategy
     walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started, asked, settings.sticky_ttl_s)
     spares: list[Hop] = []
     timed_out = False
@@ -70,9 +71,8 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
                 raise blamed(call, error) from None
             walk.failed(candidate, error)
             spares = [*spares, x][:SPARES]
-        except BaseException:
-            reservation.release(clock.now())
-            ground.health.released(candidate)
+        except BaseException as end:
+            abandon(x, end, reservation)
             raise
         else:
             finish(x, x.attempt.error, reservation, walk)
@@ -150,7 +150,7 @@ def begin(call: Call, candidate: Candidate, ground: Ground) -> Attempt:
     # key1, key2 … by first appearance in this request: no real ids leak
     number = call.accounts.setdefault((target.provider.id, candidate.account.ordinal), len(call.accounts) + 1)
     attempt = Attempt(label=target.label, provider=target.provider.id, model=target.model.id, key=number,
-                      started=ground.clock.now())
+                      started=ground.clock.now(), price=target.model.price)
     call.attempts.append(attempt)
     return attempt
 
@@ -163,11 +163,33 @@ def bound(x: Hop, give_up_at: float, walk: Walk) -> None:
         x.commit_by, x.own_time = x.attempt.started + own_s, True
 
 
+def close(x: Hop, error: GatewayError | None, now: float) -> None:
+    """What is known of an attempt at its end, whatever the end was."""
+    attempt = x.attempt
+    attempt.ended, attempt.error = now, error
+    attempt.first_token_at = x.first_token_at or 0.0
+    if attempt.waiting_from:
+        attempt.upstream_s += now - attempt.waiting_from
+        attempt.waiting_from = 0.0
+    cut = error is not None and error.kind == "client_gone"
+    attempt.usage = x.spent(cut)
+    if cut and attempt.committed:
+        x.call.usage = attempt.usage
+
+
+def abandon(x: Hop, end: BaseException, reservation: Reservation) -> None:
+    """Book an attempt that nobody waits for any more, or that failed in the gateway itself: nobody's failure."""
+    now, gone = x.ground.clock.now(), isinstance(end, asyncio.CancelledError)
+    close(x, GatewayError("client_gone" if gone else "internal", "ended before its turn was whole"), now)
+    reservation.release(now)
+    x.ground.health.released(x.lane.candidate)
+
+
 def finish(x: Hop, error: GatewayError | None, reservation: Reservation, walk: Walk) -> None:
     """Book the end of an attempt. Synchronous: limits and health change in one step."""
     attempt, ground, candidate = x.attempt, x.ground, x.lane.candidate
-    now = attempt.ended = ground.clock.now()
-    attempt.error = error
+    now = ground.clock.now()
+    close(x, error, now)
     usage = x.call.usage
     if usage is not None and attempt.committed:
         reservation.settle(usage.input + usage.output, now)

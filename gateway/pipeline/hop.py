@@ -2,6 +2,7 @@
 from math import inf
 
 from gateway.core.call import Attempt, Call
+from gateway.core.events import Usage
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
 from gateway.pipeline.prepare import Plan
@@ -26,6 +27,17 @@ class Hop:
         self.own_time = False                        # commit_by is the target's own, so missing it is its fault
         self.overdue = False                         # ended by our own budget, not by a limit of its own
 
+    def asks(self) -> None:
+        """From here on it waits for the upstream."""
+        self.attempt.waiting_from = self.ground.clock.now()
+
+    def heard(self) -> float:
+        """What it waited for is there; returns the time."""
+        attempt, now = self.attempt, self.ground.clock.now()
+        attempt.upstream_s += now - attempt.waiting_from
+        attempt.waiting_from = 0.0
+        return now
+
     def elapsed(self) -> float:
         """Seconds since the request came."""
         return self.ground.clock.now() - self.call.started
@@ -39,6 +51,10 @@ class Hop:
     def said(self) -> int:
         """Characters of an answer that was refused: the longest is delivered when nobody is left."""
         return 0
+
+    def spent(self, cut: bool) -> Usage | None:
+        """What it took, as far as is known; ``cut``: somebody ended it who was not the upstream."""
+        return self.call.usage if self.attempt.committed else None
 
     def let_go(self) -> None:
         """It is over: what refers back to it is dropped, so that a request's bodies are freed now and not when cycles are

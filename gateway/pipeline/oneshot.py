@@ -112,6 +112,7 @@ async def fetch(x: Fetch) -> None:
         running = x.ground.inflight.attempts
         running.add(x.deadline)
         try:
+            x.asks()
             reply = await lane.transport.send(out)
             try:
                 body = await whole(x, reply)
@@ -130,14 +131,16 @@ async def fetch(x: Fetch) -> None:
 
 async def whole(x: Fetch, reply: Reply) -> bytes:
     """The body of a good answer. Raises what an error status means."""
-    x.attempt.status, x.attempt.headers_at = reply.status, x.ground.clock.now()
+    x.attempt.status, x.attempt.headers_at = reply.status, x.heard()
     assert x.deadline is not None
     x.deadline.headers()
     if reply.status >= 400:
         raise classify(reply.status, reply.headers, await reply.read(ERROR_BODY_LIMIT), x.lane.candidate.target.provider)
     if not 200 <= reply.status < 300 or reply.status in NO_ANSWER:
         raise unanswered(reply.status)
+    x.asks()
     body = await reply.read(BODY_LIMIT)
+    x.heard()
     return Scrubber((x.lane.secret,)).replace(body) if x.lane.secret else body
 
 

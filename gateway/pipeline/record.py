@@ -3,6 +3,7 @@ from gateway.core.call import Call
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.limits import Reservation
+from gateway.prices import cost
 from gateway.tokens.estimate import estimate_request
 
 
@@ -21,7 +22,21 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
         else:
             reservation.settle(0, call.ended)
     calibrate(call, ground)
+    charge(call)
     ground.journal.add(call)
+
+
+def charge(call: Call) -> None:
+    """What each attempt cost at its own target's price, and the request as a whole. A failure that told no counts cost
+    nothing; an answer that told none has an unknown cost."""
+    total: float | None = 0.0
+    for attempt in call.attempts:
+        if attempt.usage is None:
+            attempt.cost_usd = None if attempt.committed else 0.0
+        else:
+            attempt.cost_usd = cost(attempt.usage, attempt.price)
+        total = None if total is None or attempt.cost_usd is None else total + attempt.cost_usd
+    call.cost_usd = total
 
 
 def calibrate(call: Call, ground: Ground) -> None:

@@ -132,6 +132,7 @@ async def fetch(x: Fetch) -> None:
         running = x.ground.inflight.attempts
         running.add(x.deadline)
         try:
+            x.asks()
             reply = await lane.transport.send(out)
             try:
                 answer = await whole(x, reply)

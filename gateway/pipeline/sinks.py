@@ -220,6 +220,7 @@ def conclude(x: "Exchange", out: list[ev.Event]) -> None:
     if x.notes is not None:
         x.notes.hear(out)
         recall.remember(x)
-    turn, call = x.turn, x.call
-    call.usage, call.finish, call.first_token_at = turn.usage, turn.finish, turn.first_token_at or 0.0
-    x.attempt.upstream_id, x.attempt.upstream_model = turn.upstream_id, turn.upstream_model
+    turn, call, attempt = x.turn, x.call, x.attempt
+    call.usage = attempt.usage = x.spent(cut=False)
+    call.finish, call.first_token_at = turn.finish, turn.first_token_at or 0.0
+    attempt.upstream_id, attempt.upstream_model = turn.upstream_id, turn.upstream_model

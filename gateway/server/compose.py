@@ -14,6 +14,7 @@ from gateway.jobs.discovery import Discovery
 from gateway.jobs.listing import Means
 from gateway.memory.traces import Traces
 from gateway.observe.access import AccessLog
+from gateway.observe.journals import Journals
 from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
@@ -58,12 +59,18 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
     means = Means(transports["network"], Tokens(transports["network"], clock, vault_at(snapshot.store)), clock)
-    parts = Parts(transports=transports, health=health, limits=limits,
-                  journal=journal or AccessLog(snapshot.log.format, snapshot.log.level), clock=clock,
+    parts = Parts(transports=transports, health=health, limits=limits, journal=journal or journals(snapshot), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration())
     health.usage = limits.used
     return Desk(ground(snapshot, parts)), parts
+
+
+def journals(snapshot: Snapshot) -> Journals:
+    """Who is told of every finished request; one line each."""
+    return Journals(
+        AccessLog(snapshot.log.format, snapshot.log.level),
+    )
 
 
 def ground(snapshot: Snapshot, parts: Parts) -> Ground:

@@ -75,7 +75,7 @@ class Turn:
 
     __slots__ = ("committed", "done", "fault", "fast", "touched", "spoke", "usage", "finish", "first_token_at", "upstream_id",
                  "upstream_model", "text_chars", "reasoning_chars", "_rules", "_started", "_now", "_choices", "_preamble",
-                 "_out", "_n_held", "_n_calls", "_n_overhead", "_settled", "_judged", "_closing", "_flow",
+                 "call_chars", "_out", "_n_held", "_n_overhead", "_settled", "_judged", "_closing", "_flow",
                  "_thinking_pays", "_end")
 
     def __init__(self, rules: Rules, started: float) -> None:
@@ -91,7 +91,7 @@ class Turn:
         self._choices: dict[int, Choice] = {}
         self._preamble: list[Event] = []
         self._out: list[Event] = []
-        self._n_held = self._n_calls = 0
+        self._n_held = self.call_chars = 0
         self._settled = self._judged = self._closing = False
         self._flow: Choice | None = None    # the choice whose text goes straight through
         self._thinking_pays = rules.stream and rules.reasoning == "live"
@@ -188,7 +188,7 @@ class Turn:
         """Is the verdict too much work for the event loop? Then call eof in a thread."""
         if self._settled:
             return False
-        return self._n_calls + sum([choice.n_work for choice in self._choices.values()]) > HEAVY_CHARS
+        return self.call_chars + sum([choice.n_work for choice in self._choices.values()]) > HEAVY_CHARS
 
     @property
     def over(self) -> bool:
@@ -240,8 +240,8 @@ class Turn:
         self._token()
         for decided in choice.tool(event):
             self._leave(decided)
-        self._n_calls += len(event.name) + len(event.arguments)
-        if self._n_calls > self._rules.hold_max_bytes:
+        self.call_chars += len(event.name) + len(event.arguments)
+        if self.call_chars > self._rules.hold_max_bytes:
             raise GatewayError("bad_reply", "tool calls of the upstream exceed hold_max_bytes")
 
     def _on_usage(self, event: ev.Usage) -> None:
@@ -347,7 +347,7 @@ class Turn:
             finishes.append(finish(choice, ending))
             self.touched = self.touched or ending.touched or finishes[-1] is not choice.finish
         self.finish = finishes[0].reason
-        said, n_chars = self.usage, self.text_chars + (self._n_calls or n_rescued)
+        said, n_chars = self.usage, self.text_chars + (self.call_chars or n_rescued)
         self.usage = tokens.settle(said, self._rules.prompt_tokens, n_chars, self.reasoning_chars)
         self.touched = self.touched or self.usage is not said
         self._out += [*finishes, self.usage, self._end or ev.End()]

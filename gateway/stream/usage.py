@@ -33,6 +33,17 @@ def estimate(prompt_tokens: int, n_chars: int, n_reasoning_chars: int) -> Usage:
     return Usage(input=prompt_tokens, output=output, reasoning=reasoning, total=prompt_tokens + output, estimated=True)
 
 
+def spent(said: Usage | None, prompt_tokens: int, n_chars: int, n_reasoning_chars: int) -> Usage:
+    """What a turn took that was cut off: what was told of it so far, but no less than was seen."""
+    seen = estimate(prompt_tokens, n_chars, n_reasoning_chars)
+    if said is None or not said.input:
+        return seen
+    if said.output >= seen.output:
+        return said
+    return Usage(input=said.input, output=seen.output, cached=said.cached, cache_write=said.cache_write,
+                 reasoning=max(said.reasoning, seen.reasoning), total=said.input + seen.output, estimated=True)
+
+
 def settle(said: Usage | None, prompt_tokens: int, n_chars: int, n_reasoning_chars: int) -> Usage:
     """The one usage of a finished turn. All zeros is what servers write that do not count: that is no word at all."""
     if said is not None and (said.input or said.output or said.total or not n_chars + n_reasoning_chars):

@@ -6,6 +6,7 @@ from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
 from gateway import __version__
+from gateway.core.agents import family
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
@@ -31,7 +32,7 @@ class Desk:
         given = http.headers.get("X-Request-ID")
         name = given if given is not None and _ID.fullmatch(given) else request_id()
         call = Call(id=name, surface=door.name, wire=door.wire, operation=door.operation, started=ground.clock.now(),
-                    wall=ground.clock.wall())
+                    wall=ground.clock.wall(), client=family(http.headers.get("User-Agent", "")))
         headers = {"Server": "gateway", "X-Request-ID": name, "request-id": name}
         if ground.snapshot.server.cors_allow_origins:
             headers.update(cors(http.headers, ground.snapshot.server.cors_allow_origins))
