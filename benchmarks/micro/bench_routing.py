@@ -5,10 +5,12 @@ each. Each row is one step; ``all`` is the whole: authenticate, take limits, res
 book the success, settle. The bar is 50 µs.
 
 Then every strategy: resolve and order a combo of 50 targets (200 µs), ``auto`` over 200 candidates (500 µs), in a house where a
-tenth of the accounts rests and everybody was measured; the worst of a thousand orders must stay below a millisecond.
+tenth of the accounts rests and fails now and then, everybody was measured and has limits of its own; 99 of 100 orders must stay
+below a millisecond, with every strategy.
 """
 from collections.abc import Callable
 from random import Random
+from statistics import quantiles
 from time import process_time_ns
 
 from benchmarks.micro.timing import timed
@@ -18,7 +20,7 @@ from gateway.core.secret import Secret
 from gateway.policy.access import browser_guard, restrict
 from gateway.policy.keys import ClientKey, KeyRing, digest
 from gateway.policy.limits import Limits
-from gateway.providers.registry import Account, Model, Price, Provider
+from gateway.providers.registry import Account, Ceiling, Model, Price, Provider
 from gateway.routing.ask import Ask
 from gateway.routing.catalog import Catalog
 from gateway.routing.combos import Plan, StepPlan
@@ -102,13 +104,17 @@ class Lived:
         steps = tuple(StepPlan(target=f"{p.id}/{model}", weight=1.0 + at) for at, p in enumerate(found) for model in p.models)
         self.catalog = Catalog(found, combos=[Plan(name="best", strategy=strategy, steps=steps)])
         self.health = Health(dice=Random(1))
+        self.limits = Limits()
+        self.health.usage = self.limits.shares
         self.request = Request(wire="openai-chat", raw=b"{}", body=None, model="best", stream=True)
         self.ask = Ask(session="s", prefix="p", text="please fix this function", chars=4000, turns=5, tools=2, answered=True)
         for at, target in enumerate(self.catalog.targets):
             [candidate] = target.candidates
             for sample in range(12):
                 self.health.succeeded(candidate, 900.0, first_s=0.1 + (at * 7 + sample) % 30 / 10, rate=40.0)
-            self.health.quotas.set(candidate.account_key, "weekly", at % 10 / 10, 1000.0 * at, 900.0)
+            self.limits.take_account(candidate.account_key, Ceiling(rpm=1000), 1000, 990.0).release(995.0)
+            self.health.quotas.set(candidate.account_key, "session", at % 7 / 10, 3000.0, 900.0)
+            self.health.quotas.set(candidate.account_key, "weekly", at % 10 / 10, 1000.0 * (at + 1), 900.0)
             if at % 10 == 3:
                 self.health.failed(candidate, GatewayError("rate_limited", "slow", retry_after_s=600), 999.0, 0.0)
 
@@ -118,12 +124,12 @@ class Lived:
 
     def p99(self) -> float:
         """Microseconds that 99 of 100 orders stay below."""
-        took: list[int] = []
+        took: list[float] = []
         for _ in range(1_000):
             began = process_time_ns()
             self.order()
-            took.append(process_time_ns() - began)
-        return sorted(took)[989] / 1e3
+            took.append((process_time_ns() - began) / 1e3)
+        return quantiles(took, n=100)[98]
 
 
 def orders() -> list[tuple[str, float, float]]:
@@ -131,9 +137,8 @@ def orders() -> list[tuple[str, float, float]]:
     for strategy in STRATEGIES:
         lived = Lived(strategy, 50)
         rows.append((f"resolve and order 50 targets: {strategy}", timed(lived.order, calls=100), ORDER_BAR_US))
-    many = Lived("auto", 200)
-    rows.append(("order 200 candidates: auto", timed(many.order, calls=50), AUTO_BAR_US))
-    rows.append(("the same, p99 of 50 targets: auto", Lived("auto", 50).p99(), P99_BAR_US))
+        rows.append((f"the same, p99: {strategy}", lived.p99(), P99_BAR_US))
+    rows.append(("order 200 candidates: auto", timed(Lived("auto", 200).order, calls=50), AUTO_BAR_US))
     return rows
 
 

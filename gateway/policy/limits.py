@@ -8,7 +8,7 @@ nobody who comes later takes it.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gateway.core.bounded import LruMap
@@ -70,7 +70,13 @@ class Account:
 
     def used(self, now: float) -> float:
         """Share used of the fullest meter."""
-        return max((1 - meter.remaining(now) / meter.limit for meter in (*self.requests, *self.tokens)), default=0.0)
+        most = 0.0
+        for meters in (self.requests, self.tokens):
+            for meter in meters:
+                share = meter.share(now)
+                if share > most:
+                    most = share
+        return most
 
     def take(self, tokens: int, now: float) -> "Reservation":
         for meter in self.requests:
@@ -197,10 +203,10 @@ class Limits:
             account.promise()
             raise
 
-    def used(self, key: Hashable, now: float) -> float:
-        """Share used of the fullest limit of a key, 0 when it has none."""
-        account = self._accounts.get(key)
-        return account.used(now) if account is not None else 0.0
+    def shares(self, keys: Iterable[Hashable], now: float) -> list[float]:
+        """Share used of the fullest limit of each key, 0 where there is none."""
+        get = self._accounts.get
+        return [0.0 if (account := get(key)) is None else account.used(now) for key in keys]
 
     def headers(self, principal: Principal, now: float) -> Mapping[str, str]:
         """The key's x-ratelimit headers now (for a refusal)."""

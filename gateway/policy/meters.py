@@ -29,6 +29,10 @@ class Meter(Protocol):
 
     def remaining(self, now: float) -> int: ...
 
+    def share(self, now: float) -> float:
+        """What is used of it, 0 to 1."""
+        ...
+
     def reset(self, now: float) -> float:
         """Seconds until all of it is free again."""
         ...
@@ -61,6 +65,10 @@ class Gcra:
 
     def remaining(self, now: float) -> int:
         return max(int((now + self._window_s - max(self._tat, now) + _EPSILON_S) / self._step_s), 0)
+
+    def share(self, now: float) -> float:
+        left_s = self._tat - now
+        return 0.0 if left_s <= 0.0 else left_s / self._window_s if left_s < self._window_s else 1.0
 
     def reset(self, now: float) -> float:
         return max(self._tat - now, 0.0)
@@ -108,6 +116,10 @@ class Window:
     def remaining(self, now: float) -> int:
         self._forget(now)
         return max(int(self.limit - self._used), 0)
+
+    def share(self, now: float) -> float:
+        self._forget(now)
+        return min(self._used / self.limit, 1.0)
 
     def reset(self, now: float) -> float:
         self._forget(now)

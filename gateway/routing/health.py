@@ -4,7 +4,7 @@ A failure of an attempt that began before the present cooldown did says nothing 
 counts nowhere. Else fifty requests in flight during one hiccup would look like fifty outages. And when a cooldown is over, one
 request tries before the others follow (``admits``): who comes back is not trampled.
 """
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from gateway.core.bounded import LruMap
@@ -73,11 +73,13 @@ class Health:
         self.stats = Stats(limit)
         self.quotas = Quotas(limit)
         self.learned = Learned()
-        self.usage: Callable[[Key, float], float] | None = None      # share used of an account's own limits
+        # Shares used of accounts' own limits.
+        self.usage: Callable[[Sequence[Key], float], list[float]] | None = None
         self.breakers: LruMap[str, Breaker] = LruMap(limit)
         self.changed: set[tuple[str, Key]] = set()                   # (book, key) since the last save (keep.py)
         self._cooldowns: LruMap[Key, Cooldown] = LruMap(limit)
-        self._levels: LruMap[Key, tuple[int, float]] = LruMap(limit)      # (failures in a row, end of the last cooldown)
+        self._resting: tuple[float, float, frozenset[Key]] | None = None      # (from, until, who): known until somebody changes
+        self.levels: LruMap[Key, tuple[int, float]] = LruMap(limit)      # (failures in a row, end of the last cooldown)
         self._failures: LruMap[Key, list[float]] = LruMap(limit)
         self._lockouts: LruMap[Key, int] = LruMap(limit)
         self._gone: LruMap[Key, float] = LruMap(limit)
@@ -106,7 +108,12 @@ class Health:
 
     def all_resting(self, now: float) -> frozenset[Key]:
         """Keys that rest now; for orders, which look at many candidates at one instant."""
-        return frozenset(key for key, found in self._cooldowns.items() if found.until > now) if self._cooldowns else NOBODY
+        if not self._cooldowns:
+            return NOBODY
+        if self._resting is None or not self._resting[0] <= now < self._resting[1]:
+            ends = {key: found.until for key, found in self._cooldowns.items() if found.until > now}
+            self._resting = (now, min(ends.values(), default=now), frozenset(ends))
+        return self._resting[2]
 
     def blocked(self, candidate: Candidate, now: float) -> tuple[float, str] | None:
         """(monotonic end, kind of the failure behind it) while the candidate rests."""
@@ -144,7 +151,7 @@ class Health:
 
     def level(self, candidate: Candidate) -> int:
         """How often it failed in a row."""
-        return self._levels.get(candidate.key, (0, 0.0))[0]
+        return self.levels.get(candidate.key, (0, 0.0))[0]
 
     def degraded(self, usable: int, present: int, now: float) -> bool:
         """Is the house as a whole in trouble? ``usable`` of ``present`` providers may be asked, in the caller's view."""
@@ -154,8 +161,16 @@ class Health:
         """What is left of the account's tightest quota, 1 when nothing is known."""
         used = self.quotas.used(candidate.account_key, now) if self.quotas else 0.0
         if self.usage is not None:
-            used = max(used, self.usage(candidate.account_key, now))
+            used = max(used, self.usage((candidate.account_key,), now)[0])
         return 1.0 - used
+
+    def headrooms(self, accounts: Sequence[Key], now: float) -> list[float]:
+        """The same of many accounts at one instant."""
+        shares = [0.0] * len(accounts) if self.usage is None else self.usage(accounts, now)
+        if not self.quotas:
+            return [1.0 - share for share in shares]
+        return [1.0 - (share if found is None or found.share < share else found.share)
+                for found, share in zip(self.quotas.standings(accounts, now), shares, strict=True)]
 
     # ---------------------------------------------------------------- events
     def asked(self, candidate: Candidate, now: float) -> None:
@@ -206,8 +221,8 @@ class Health:
         key, target = candidate.key, candidate.target
         if self._failures:
             self._failures.pop(target.key, None)
-        if self._levels and key in self._levels:
-            del self._levels[key]
+        if self.levels and key in self.levels:
+            del self.levels[key]
             self.changed.add(("level", key))
         if self._lockouts and target.key in self._lockouts:
             self._halve(target.key)
@@ -242,9 +257,10 @@ class Health:
 
     def cleared(self, candidate: Candidate) -> None:
         """The account was changed or proved well: forget its own cooldowns."""
+        self._resting = None
         for key in candidate.keys[:2]:
             self._cooldowns.pop(key, None)
-            self._levels.pop(key, None)
+            self.levels.pop(key, None)
             self.changed.add(("cooldown", key))
 
     def snapshot(self, now: float) -> list[dict[str, Any]]:
@@ -264,7 +280,7 @@ class Health:
         if found is not None:
             self._cool(candidate.account_key if outcome.skip == "account" else key, found)
             if outcome.rule in _BACKS_OFF:
-                self._levels.put(key, (level, found.until))
+                self.levels.put(key, (level, found.until))
                 self.changed.add(("level", key))
         if target.provider.loopback:
             return
@@ -278,14 +294,18 @@ class Health:
     def _cool(self, key: Key, new: Cooldown) -> None:
         running = self._cooldowns.get(key)
         if running is None or running.until < new.until:
-            self._cooldowns.put(key, new)
+            self.rest(key, new)
             self.changed.add(("cooldown", key))
         if new.source in ("heuristic", "breaker"):
             self.trials.put(key, 0.0)
 
+    def rest(self, key: Key, cooldown: Cooldown) -> None:
+        self._cooldowns.put(key, cooldown)
+        self._resting = None
+
     def _climb(self, key: Key, now: float) -> int:
         """One failure more in a row, unless the last one is long over."""
-        count, ended = self._levels.get(key, (0, now))
+        count, ended = self.levels.get(key, (0, now))
         return count + 1 if now - ended <= RECENT_S else 1
 
     def _streak(self, key: Key, kind: str, outcome: Outcome) -> int:
@@ -330,6 +350,7 @@ class Health:
 
     def _proved(self, candidate: Candidate) -> None:
         """It was tried while it rested, and answered: what we guessed was wrong."""
+        self._resting = None
         for key in candidate.keys:
             found = self._cooldowns.get(key)
             if found is not None and found.source == "heuristic":
@@ -343,6 +364,7 @@ class Health:
                 running = self._cooldowns.get(target.provider_key)
                 if running is not None and running.source == "breaker":
                     del self._cooldowns[target.provider_key]
+                    self._resting = None
                     self.changed.add(("cooldown", target.provider_key))
             self.changed.add(("breaker", target.provider_key))
 

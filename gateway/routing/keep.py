@@ -43,7 +43,7 @@ def _row(health: Health, book: str, key: Key, learned: dict[Key, tuple[dict[str,
     if book == "cooldown" and (cooldown := health._cooldowns.get(key)) is not None:
         until = cooldown.until
         value = {"kind": cooldown.kind, "source": cooldown.source, "since": cooldown.since - now + wall}
-    elif book == "level" and (level := health._levels.get(key)) is not None:
+    elif book == "level" and (level := health.levels.get(key)) is not None:
         value = {"count": level[0], "ended": level[1] - now + wall}
     elif book == "breaker" and (breaker := health.breakers.get(key[0])) is not None:
         value = breaker.data(now, wall)
@@ -54,11 +54,11 @@ def _row(health: Health, book: str, key: Key, learned: dict[Key, tuple[dict[str,
 
 def _take(health: Health, book: str, key: Key, value: dict[str, Any], until: float, now: float, wall: float) -> None:
     if book == "cooldown":
-        health._cooldowns.put(key, Cooldown(until, value["kind"], value["source"], value["since"] - wall + now))
+        health.rest(key, Cooldown(until, value["kind"], value["source"], value["since"] - wall + now))
         if value["source"] in ("heuristic", "breaker"):
             health.trials.put(key, 0.0)
     elif book == "level":
-        health._levels.put(key, (int(value["count"]), value["ended"] - wall + now))
+        health.levels.put(key, (int(value["count"]), value["ended"] - wall + now))
     elif book == "breaker":
         found = Breaker.of(value, now, wall)
         health.breakers.put(key[0], found)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gateway.routing.combos import Combo
 
 Key = tuple[str, str, str]
+NONE: Final[Key] = ("", "", "")               # the key of nobody
 
 DEMO: Final = "demo"                          # id and flag of the built-in provider: nobody's fallback
 
@@ -78,7 +79,9 @@ class Leg:
     came from, ``weight`` that step's.
     """
 
-    __slots__ = ("candidates", "combo", "key", "place", "singles", "step", "tags", "target", "weight")
+    __slots__ = ("account", "candidates", "combo", "head", "key", "place", "singles", "step", "tags", "target", "traits", "weight")
+
+    traits: Traits                            # its target's, at legs that ``each`` gave: orders read them fifty at a time
 
     def __init__(self, target: Target, key: str, *, candidates: "tuple[Candidate, ...] | None" = None, step: str = "",
                  weight: float = 1.0, tags: frozenset[str] = frozenset(), combo: "Combo | None" = None, place: str = "") -> None:
@@ -91,12 +94,17 @@ class Leg:
         self.tags = tags
         self.combo = combo                    # a whole combo as one place, ordered when its turn comes
         self.singles: tuple[Leg, ...] = ()    # ``each``, once somebody asked
+        # Keys of the first candidate and of its account, for orders that look at single accounts.
+        self.head, self.account = (self.candidates[0].key, self.candidates[0].account_key) if self.candidates else (NONE, NONE)
 
     @property
     def each(self) -> "tuple[Leg, ...]":
         """One leg an account, for orders that tell accounts apart."""
         if not self.singles:
-            self.singles = (self,) if self.combo is not None else tuple(self.alone(c) for c in self.candidates) or (self,)
+            singles = (self,) if self.combo is not None else tuple(self.alone(c) for c in self.candidates) or (self,)
+            for leg in singles:
+                leg.traits = self.target.traits
+            self.singles = singles
         return self.singles
 
     def alone(self, candidate: Candidate) -> "Leg":

@@ -4,7 +4,7 @@ Two families of headers are read: ``x-ratelimit-{limit,remaining,reset}-*`` of O
 ``anthropic-ratelimit-*`` (https://docs.anthropic.com/en/api/rate-limits), with the utilisation of subscription windows. A value
 is believed until its reset, or five minutes where none is stated.
 """
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -44,55 +44,67 @@ _SHARED: Final[tuple[tuple[str, str, str], ...]] = (
 )
 
 
+class Standing(msgspec.Struct, frozen=True, gc=False):
+    """All windows of one account, and what orders ask of them: reckoned once when they change, not at every order."""
+    windows: Mapping[str, Used]
+    share: float                              # of the fullest window
+    until: float                              # the first of them is believed until then
+    spent: bool                               # one of them is used up
+    resets: Mapping[str, float]               # window -> when it starts anew, where that is known
+    session: Used | None
+    long: Used | None                         # the week, or the day of those who state no weeks
+
+
+def _standing(windows: Mapping[str, Used]) -> Standing:
+    every = windows.values()
+    return Standing(windows, max(used.share for used in every), min(used.until for used in every),
+                    any(used.share >= 1 for used in every), {name: used.reset_at for name, used in windows.items() if used.reset_at},
+                    windows.get("session"), windows.get("weekly") or windows.get("daily"))
+
+
 class Quotas:
     """The last word of every account; bounded."""
 
-    __slots__ = ("_accounts", "_fullest")
+    __slots__ = ("_accounts",)
 
     def __init__(self, limit: int = 10_000) -> None:
-        self._accounts: LruMap[Key, dict[str, Used]] = LruMap(limit)
-        self._fullest: LruMap[Key, tuple[float, float]] = LruMap(limit)      # (share of the fullest window, good until)
+        self._accounts: LruMap[Key, Standing] = LruMap(limit)
 
     def __bool__(self) -> bool:
         return bool(self._accounts)
 
     def set(self, account: Key, window: str, share: float, reset_s: float | None, now: float) -> None:
-        windows = dict(self._accounts.get(account, {}))
+        before = self._accounts.get(account)
         reset_at = now + reset_s if reset_s is not None else 0.0
-        windows[window] = Used(min(max(share, 0.0), 1.0), reset_at, reset_at or now + UNSTATED_S)
-        self._accounts.put(account, windows)
-        self._note(account, windows)
+        used = Used(min(max(share, 0.0), 1.0), reset_at, reset_at or now + UNSTATED_S)
+        self._accounts.put(account, _standing({**(before.windows if before is not None else {}), window: used}))
 
-    def get(self, account: Key, now: float) -> dict[str, Used]:
+    def get(self, account: Key, now: float) -> Mapping[str, Used]:
         """Windows that are still believed; one whose reset has passed is free again."""
-        noted = self._fullest.get(account)
-        if noted is None:
-            return {}
-        if noted[1] <= now:
-            self._forget(account, now)
-        return self._accounts.get(account, {})
+        found = self.standings((account,), now)[0]
+        return found.windows if found is not None else {}
 
     def used(self, account: Key, now: float) -> float:
         """The fullest window's share, 0 when nothing is known."""
-        noted = self._fullest.get(account)
-        if noted is None:
-            return 0.0
-        if noted[1] <= now:
-            self._forget(account, now)
-            noted = self._fullest.get(account, (0.0, now))
-        return noted[0]
+        found = self._accounts.get(account)
+        if found is not None and found.until <= now:
+            found = self._forget(account, found, now)
+        return 0.0 if found is None else found.share
 
-    def _forget(self, account: Key, now: float) -> None:
-        windows = {window: used for window, used in self._accounts.get(account, {}).items() if used.until > now}
-        if windows:
-            self._accounts[account] = windows
-            self._note(account, windows)
-        else:
-            self._accounts.pop(account, None)
-            self._fullest.pop(account, None)
+    def standings(self, accounts: Iterable[Key], now: float) -> list[Standing | None]:
+        """Of many accounts at one instant, None where nothing is known."""
+        get = self._accounts.get
+        return [found if (found := get(account)) is None or found.until > now else self._forget(account, found, now)
+                for account in accounts]
 
-    def _note(self, account: Key, windows: dict[str, Used]) -> None:
-        self._fullest.put(account, (max(used.share for used in windows.values()), min(used.until for used in windows.values())))
+    def _forget(self, account: Key, known: Standing, now: float) -> Standing | None:
+        """Windows that began anew are not believed any longer."""
+        windows = {window: used for window, used in known.windows.items() if used.until > now}
+        if not windows:
+            del self._accounts[account]
+            return None
+        found = self._accounts[account] = _standing(windows)
+        return found
 
     def learn(self, account: Key, headers: Mapping[str, str], now: float, wall: float) -> None:
         """Headers of any answer. Finding none costs a few look-ups."""

@@ -4,6 +4,7 @@ Latency is kept as the last samples of the time to the first token, successes an
 """
 import math
 from collections import deque
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from gateway.core.bounded import LruMap
@@ -15,12 +16,16 @@ HALF_LIFE_S: Final = 172_800.0
 FRESH_S: Final = 600.0                        # counts this old are worth what they were
 LONGEST_MS: Final = 120_000.0
 _DEVIATION_MS: Final = 10.0
+UNKNOWN_PACE: Final = 0.6
+USUAL_RATE: Final = 60.0                      # tokens a second that are two thirds of the best
+QUICK_MS: Final = 300.0
+SLOW_MS: Final = 5000.0
 
 
 class Record:
     """What is known of one candidate. What happened is noted and only reckoned up when somebody looks."""
 
-    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_rate", "_samples", "_spread", "_told", "noted")
+    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_pace", "_rate", "_samples", "_spread", "_told", "noted")
 
     def __init__(self, now: float) -> None:
         self.noted: list[tuple[bool, float, float, float]] = []      # (ok, first token in ms, tokens a second, when)
@@ -30,6 +35,7 @@ class Record:
         self._dirty = False
         self._mean = self._p95 = self._spread = self._rate = 0.0
         self._told: tuple[float, float] | None = None
+        self._pace: float | None = None
 
     def reckon(self) -> None:
         """Take in what was noted."""
@@ -46,6 +52,7 @@ class Record:
         for _, _, rate, _ in noted:
             if rate > 0:
                 self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
+        self._pace = None
         self.noted.clear()
 
     def counts(self, now: float) -> tuple[float, float]:
@@ -104,6 +111,19 @@ class Record:
             self._told = (self._p95 if len(self._samples) >= ENOUGH else self._mean, self._spread)
         return self._told
 
+    def pace(self) -> float:
+        """Throughput and time to the first token as one number, 0 to 1; one of them stands in for the other."""
+        if self.noted:
+            self.reckon()
+        if self._pace is None:
+            through = 1 - math.exp(-self._rate / USUAL_RATE) if self._rate else None
+            quick = min(max((SLOW_MS - self.mean_ms) / (SLOW_MS - QUICK_MS), 0.0), 1.0) if self._samples else None
+            if through is None:
+                self._pace = UNKNOWN_PACE if quick is None else quick
+            else:
+                self._pace = through if quick is None else 0.6 * through + 0.4 * quick
+        return self._pace
+
     def _refresh(self) -> None:
         if self.noted:
             self.reckon()
@@ -138,6 +158,10 @@ class Stats:
 
     def get(self, key: Key) -> Record | None:
         return self._records.get(key)
+
+    def each(self, keys: Iterable[Key]) -> list[Record | None]:
+        """The records of many, None where nothing was tried."""
+        return list(map(self._records.get, keys))
 
     def of(self, leg: Leg, now: float) -> "Summary":
         """Of all accounts of a place together."""

@@ -62,7 +62,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     parts = Parts(transports=transports, health=health, limits=limits, journal=journal or journals(snapshot), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration())
-    health.usage = limits.used
+    health.usage = limits.shares
     return Desk(ground(snapshot, parts)), parts
 
 

@@ -63,13 +63,13 @@ def weights_of(view: View) -> dict[str, float]:
 def scores(places: Sequence[Leg], view: View) -> list[float]:
     """One score a place, in their order. Places are single accounts (``apart``)."""
     w, ask, health = weights_of(view), view.ask, view.health
-    every = [leg.target.traits for leg in places]
+    every = [leg.traits for leg in places]
     latency, spread = latencies(places, every, health.stats)
     costs = [traits.cost for traits in every]
     k_cost, k_ms, k_spread = (w[name] / most if (most := max(each, default=0.0)) else 0.0
                               for name, each in (("cost", costs), ("latency", latency), ("stability", spread)))
     on_task = view.settings.task or (task(ask.text) if w["task_fit"] and ask.text else "default")
-    tiers, healthy, left = _tiers(view, w), _healthy(places, view), _left(places, view)
+    tiers, healthy, left = _tiers(view, w), _healthy(places, view), health.headrooms([leg.account for leg in places], view.now)
     base = w["cost"] + w["latency"] + w["stability"]
     k_fit, k_worth, k_density, k_health, k_quota = (w[name] for name in ("task_fit", "tier_priority", "density", "health", "quota"))
     found = [base - k_cost * cost - k_ms * ms - k_spread * deviation + k_fit * traits.fits[on_task] + k_worth * traits.tier_worth
@@ -85,27 +85,17 @@ def _healthy(places: Sequence[Leg], view: View) -> Sequence[float]:
     resting = view.resting
     if not resting and not view.health.breakers:
         return [1.0] * len(places)
-    state: dict[str, float] = {leg.target.provider.id: _HEALTH[view.breaker(leg)] for leg in places} if view.health.breakers else {}
+    if not view.health.breakers:
+        return [1.0 if leg.candidates and resting.isdisjoint(leg.candidates[0].keys) else 0.0 for leg in places]
+    state: dict[str, float] = {leg.target.provider.id: _HEALTH[view.breaker(leg)] for leg in places}
     return [state.get(leg.target.provider.id, 1.0) if leg.candidates and resting.isdisjoint(leg.candidates[0].keys) else 0.0
             for leg in places]
 
 
-def _left(places: Sequence[Leg], view: View) -> Sequence[float]:
-    """What is left of each account's quota."""
-    health, now = view.health, view.now
-    if not health.quotas and health.usage is None:
-        return [1.0] * len(places)
-    used = health.quotas.used
-    if health.usage is None:
-        return [1.0 - used(leg.candidates[0].account_key, now) if leg.candidates else 0.0 for leg in places]
-    return [health.headroom(leg.candidates[0], now) if leg.candidates else 0.0 for leg in places]
-
-
 def latencies(places: Sequence[Leg], every: Sequence[Traits], stats: Stats) -> tuple[list[float], list[float]]:
     """(p95, standard deviation) to the first token in milliseconds; the usual values until enough was measured."""
-    get, p95s, spreads = stats.get, list[float](), list[float]()
-    for leg, traits in zip(places, every, strict=True):
-        record = get(leg.candidates[0].key) if leg.candidates else None
+    p95s, spreads = list[float](), list[float]()
+    for record, traits in zip(stats.each([leg.head for leg in places]), every, strict=True):
         told = record.latency() if record is not None else None
         if told is None:
             ms = traits.first_ms

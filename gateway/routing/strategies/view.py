@@ -84,3 +84,8 @@ def apart(legs: Legs) -> list[Leg]:
 def fronted(legs: Legs, first: Leg) -> list[Leg]:
     """``first`` leads, the others keep their order."""
     return [first, *(leg for leg in legs if leg is not first)]
+
+
+def best_first(places: list[Leg], values: list[float]) -> list[Leg]:
+    """By one value a place, the greatest first; equals keep their order."""
+    return [places[at] for at in sorted(range(len(places)), key=values.__getitem__, reverse=True)]

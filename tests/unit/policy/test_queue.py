@@ -106,6 +106,5 @@ def test_several_keys_are_taken_together_or_not_at_all():
     with pytest.raises(GatewayError):
         limits.take_accounts(both, 10, NOW)
     limits.take_accounts([("a", Ceiling(rpm=5))], 10, NOW)
-    assert limits.used("a", NOW) == pytest.approx(.4)
-    assert limits.used("nobody", NOW) == 0
+    assert limits.shares(["a", "nobody"], NOW) == [pytest.approx(.4), 0]
     assert limits.take_accounts([("x", Ceiling())], 10, NOW).tokens == 0

@@ -165,7 +165,7 @@ def test_a_lockout_grows_with_repetition_and_shrinks_with_success():
     for _ in range(3):
         for n in range(3):
             health.failed(A.candidates[0], error("in_band"), now + n, WALL)
-            health._levels.clear()
+            health.levels.clear()
             if n < 2:
                 health._cooldowns.clear()
         spans.append(health._cooldowns[A.key].until - now - 2)

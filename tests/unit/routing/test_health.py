@@ -248,4 +248,4 @@ def test_memory_is_bounded():
     for target in catalog(provider("a", *(f"m{n}" for n in range(500)))).targets:
         for kind in ("rate_limited", "truncated", "model_not_found"):
             health.failed(target.candidates[0], error(kind), NOW, WALL)
-    assert all(len(book) <= 100 for book in (health._cooldowns, health._levels, health._failures, health._streaks))
+    assert all(len(book) <= 100 for book in (health._cooldowns, health.levels, health._failures, health._streaks))
