@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available, check, combos, places, upstreams, zero
+from gateway.config import available, check, combos, payload, places, upstreams, zero
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError as ConfigError
 from gateway.config.problems import Problems
@@ -90,12 +90,13 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
                                       routing=config.routing) for order, table in enumerate(config.providers))
     check.upstreams(providers, paths, problems)
     plans = combos.plans(config, providers, problems)
+    rules = payload.rules(config, providers, problems)
     if not providers and not problems.has("providers"):
         problems.warn("providers", "none is configured; add one below [[providers]]")
     store = places.store_address(config.store.url, env, problems)
     if problems.found:
         raise ConfigError(problems.found)
-    return Snapshot(server=config.server, keys=keys, providers=providers, combos=plans, routing=config.routing,
+    return Snapshot(server=config.server, keys=keys, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log,
                     images=config.images, jobs=config.jobs, ollama=config.ollama, store=store,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),

@@ -149,6 +149,16 @@ class Routing(Table, frozen=True):
     combo_defaults: Annotated[ComboSettings, doc("Settings that combos leave out.")] = ComboSettings()
 
 
+class RuleTable(Table, frozen=True):
+    """Fields of the bodies that leave for upstreams, in the upstream's own words: left out, filled in, fixed; in this order."""
+    models: Annotated[tuple[str, ...], doc('Patterns of model ids or `provider/model`, such as `["gpt-5*"]`.')] = ("*",)
+    providers: Annotated[tuple[str, ...], doc("Patterns of provider ids; none = all.")] = ()
+    wires: Annotated[tuple[Wire, ...], doc("API languages of the upstream; none = all.")] = ()
+    remove: Annotated[tuple[str, ...], doc('Paths of fields to leave out: `["user", "reasoning.summary"]`.')] = ()
+    default: Annotated[dict[str, Any], doc('Values for fields that are not there: `{"reasoning.effort" = "low"}`.')] = {}
+    override: Annotated[dict[str, Any], doc("Values whatever the client wrote. Not model, stream, n, the dialogue or keys.")] = {}
+
+
 class Stream(Table, frozen=True):
     """What may leave, and when."""
     tool_calls: Annotated[Literal["whole", "live"], doc("`whole`: complete and failover-safe; `live`: as they come.")] = "whole"
@@ -248,6 +258,7 @@ class Config(Table, frozen=True):
     providers: tuple[ProviderTable, ...] = ()
     combos: tuple[ComboTable, ...] = ()
     routing: Routing = Routing()
+    rules: tuple[RuleTable, ...] = ()
     stream: Stream = Stream()
     timeouts: Timeouts = Timeouts()
     cache: Cache = Cache()

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import msgspec
 
+from gateway.config.payload import Rule
 from gateway.config.problems import Problem
 from gateway.config.schema import Images, Jobs, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
 from gateway.policy.keys import ClientKey
@@ -19,6 +20,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     providers: tuple[Provider, ...] = ()
     combos: tuple[Plan, ...] = ()
     routing: Routing = Routing()
+    rules: tuple[Rule, ...] = ()
     stream: Stream = Stream()
     timeouts: Timeouts = Timeouts()
     limits: Limits = Limits()

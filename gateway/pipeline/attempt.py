@@ -30,6 +30,7 @@ from gateway.upstream.deadline import Deadline
 from gateway.upstream.fetch import BYTES_ONLY, with_bytes
 from gateway.upstream.guard import FORWARDED, outgoing
 from gateway.upstream.transport import Outgoing, Reply
+from gateway.wire.change import changed
 
 ERROR_BODY_LIMIT: Final = 65_536
 GOODBYE_S: Final = 5.0                               # what may pass between a finish reason and the end of the stream
@@ -125,6 +126,8 @@ async def try_once(x: Exchange) -> None:
         asked = await with_bytes(asked, lane.wire.name, x.ground.fetcher)
     large = len(asked.raw) > LARGE_BYTES
     body = await aside(lane.wire.build_request, asked, to) if large else lane.wire.build_request(asked, to)
+    if lane.changes:
+        body = changed(body, lane.changes)
     out = Outgoing(method="POST", url=lane.url(request, to), body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy,
                    stream=request.stream)
     try:

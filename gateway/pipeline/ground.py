@@ -30,6 +30,7 @@ from gateway.upstream.tokens import Tokens
 from gateway.upstream.transport import Timeouts, Transport
 from gateway.wire import WIRES
 from gateway.wire.base import Outbound, Wire
+from gateway.wire.change import Change
 
 MAX_LANES = 4096
 
@@ -50,6 +51,7 @@ class Lane(msgspec.Struct, kw_only=True, frozen=True):
     secret: str                                  # the account's key, to find it in what the upstream says
     proxy: str
     needs: Needs | None                          # what the model wants back of what it said
+    changes: tuple[Change, ...]                  # what the operator's rules do to bodies for it
 
     def url(self, request: Request, to: Outbound) -> str:
         path = self.wire.upstream_path(request, to)
@@ -107,7 +109,8 @@ class Ground:
                     headers_account=headers, headers_stream=outgoing(headers, {}, stream=True),
                     headers_whole=outgoing(headers, {}, stream=False),
                     to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
-                    secret=account.key.reveal(), proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id))
+                    secret=account.key.reveal(), proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id),
+                    changes=tuple(rule.change for rule in self.snapshot.rules if rule.fits(provider, model)))
 
 
 class Inflight:

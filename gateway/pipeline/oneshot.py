@@ -28,6 +28,7 @@ from gateway.stream.turn import Rules
 from gateway.tokens.estimate import CHARS_PER_TOKEN, estimate
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.transport import Outgoing, Reply
+from gateway.wire.change import changed
 from gateway.wire.embeddings import CLIENTS, UPSTREAMS
 
 ERROR_BODY_LIMIT: Final = 65_536
@@ -105,7 +106,10 @@ async def fetch(x: Fetch) -> None:
     if form is None:
         raise GatewayError("unsupported", "This provider's API has no embeddings.")
     url = lane.base_url + form.path(lane.to_whole.model) + (f"?{lane.query}" if lane.query else "")
-    out = Outgoing(method="POST", url=url, body=form.build(ask, lane.to_whole), headers=lane.headers_whole,
+    body = form.build(ask, lane.to_whole)
+    if lane.changes:
+        body = changed(body, lane.changes)
+    out = Outgoing(method="POST", url=url, body=body, headers=lane.headers_whole,
                    timeouts=lane.timeouts, proxy=lane.proxy)
     with Deadline(lane.timeouts, stream=False, on_tick=x.tick) as x.deadline:
         x.deadline.wake_at(x.commit_by)
@@ -115,13 +119,13 @@ async def fetch(x: Fetch) -> None:
             x.asks()
             reply = await lane.transport.send(out)
             try:
-                body = await whole(x, reply)
+                answer = await whole(x, reply)
             finally:
                 linger(reply, False)
         finally:
             running.discard(x.deadline)
     try:
-        vectors = form.read(body, ask)
+        vectors = form.read(answer, ask)
     except GatewayError as error:
         raise refine(error, lane.candidate.target.provider) from None
     if len(vectors.items) != len(ask.inputs) or not all(vectors.items):

@@ -31,6 +31,7 @@ from gateway.upstream.deadline import Deadline
 from gateway.upstream.guard import returned
 from gateway.upstream.transport import Outgoing
 from gateway.wire import splice
+from gateway.wire.change import changed
 from gateway.wire.lenient import dump, load
 
 Json = dict[str, Any]
@@ -152,7 +153,9 @@ def said(x: Fetch, operation: Operation) -> tuple[bytes, dict[str, str]]:
         headers["Content-Type"] = x.client.headers["Content-Type"]
         return request.body.replaced("model", model), headers
     raw = splice.set_model(request.raw, request.model, model)
-    return raw if raw is not None else dump(request.body | {"model": model}), headers
+    if raw is None:
+        raw = dump(request.body | {"model": model})
+    return changed(raw, x.lane.changes) if x.lane.changes else raw, headers
 
 
 async def deliver(x: Fetch, answer: bytes, headers: dict[str, str]) -> None:
