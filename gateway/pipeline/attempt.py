@@ -30,6 +30,7 @@ from gateway.upstream.deadline import Deadline
 from gateway.upstream.fetch import BYTES_ONLY, with_bytes
 from gateway.upstream.guard import FORWARDED, outgoing
 from gateway.upstream.transport import Outgoing, Reply
+from gateway.wire.base import Outbound
 from gateway.wire.change import changed
 
 ERROR_BODY_LIMIT: Final = 65_536
@@ -121,13 +122,7 @@ async def try_once(x: Exchange) -> None:
     headers = lane.headers_stream if request.stream else lane.headers_whole
     if any(name in x.client.headers for name in FORWARDED):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
-    asked = request if lane.needs is None else recall.in_full(x)
-    if lane.wire.name in BYTES_ONLY:
-        asked = await with_bytes(asked, lane.wire.name, x.ground.fetcher)
-    large = len(asked.raw) > LARGE_BYTES
-    body = await aside(lane.wire.build_request, asked, to) if large else lane.wire.build_request(asked, to)
-    if lane.changes:
-        body = changed(body, lane.changes)
+    body = await written(x, to)
     out = Outgoing(method="POST", url=lane.url(request, to), body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy,
                    stream=request.stream)
     try:
@@ -152,6 +147,17 @@ async def try_once(x: Exchange) -> None:
             await x.sink.broke(error)
         else:
             raise
+
+
+async def written(x: Exchange, to: Outbound) -> bytes:
+    """The body for this target."""
+    lane = x.lane
+    asked = x.plan.request if lane.needs is None else recall.in_full(x)
+    if lane.wire.name in BYTES_ONLY:
+        asked = await with_bytes(asked, lane.wire.name, x.ground.fetcher)
+    large = len(asked.raw) > LARGE_BYTES
+    body = await aside(lane.wire.build_request, asked, to) if large else lane.wire.build_request(asked, to)
+    return changed(body, lane.changes) if lane.changes else body
 
 
 async def answered(x: Exchange, reply: Reply) -> None:
