@@ -48,8 +48,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "compression": (one_of(), "the defaults"),
     "fusion": (one_of(), "the defaults"),
     "mcp": (one_of(), "the defaults"),
-    "admin.password_hash": (empty, "nothing"),
-    "admin.key": (empty, "nothing"),
     "log.capture_bodies": (one_of(False), "false"),
 }
 

@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 from gateway.config.problems import Problems
 from gateway.config.problems import render as render
 from gateway.config.schema import Config, Key
+from gateway.policy import passwords
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
 from gateway.upstream import images
 
+ADMIN_KEY: Final = re.compile(r"[\x21-\x7e]{16,}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _VIRTUAL: Final = ("auto", "fusion", "combo")          # names that mean something else (contract 3)
 
@@ -56,6 +58,15 @@ def extras(config: Config, problems: Problems) -> None:
     """A setting whose package is missing must not be silently without effect."""
     if config.images.max_side and not images.available():
         problems.add("images.max_side", f"needs a package: {images.EXTRA}; or leave it out")
+
+
+def admin(config: Config, problems: Problems) -> None:
+    given = config.admin.password_hash.reveal()
+    if given and not passwords.well_formed(given):
+        problems.add("admin.password_hash", "is no hash of a password; `gateway admin-password` makes one")
+    key = config.admin.key.reveal()
+    if key and not ADMIN_KEY.fullmatch(key):
+        problems.add("admin.key", "must be at least 16 printable ASCII characters without spaces, since it opens everything")
 
 
 def _origin(text: str) -> bool:
@@ -155,6 +166,7 @@ def _clashes(providers: tuple[Provider, ...], paths: Mapping[int, str], problems
 def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -> tuple[str, ...]:
     """Every value that must never be shown."""
     found: dict[str, None] = dict.fromkeys(key.key.reveal() for key in config.auth.keys)
+    found |= dict.fromkeys((config.admin.key.reveal(), config.admin.password_hash.reveal()))
     for provider in providers:
         found |= dict.fromkeys(provider.keys)
         if provider.proxy and (password := urlsplit(provider.proxy).password):

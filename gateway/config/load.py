@@ -84,6 +84,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     available.refuse(config, problems)
     check.server(config, problems)
     check.extras(config, problems)
+    check.admin(config, problems)
     keys = check.client_keys(config, problems, wall)
     paths = {order: f"providers[{order}]" for order in range(len(config.providers))}
     providers = tuple(upstreams.build(table, paths[order], order, env, problems, timeouts=config.timeouts,
@@ -98,6 +99,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
         raise ConfigError(problems.found)
     return Snapshot(server=config.server, keys=keys, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log,
-                    images=config.images, jobs=config.jobs, ollama=config.ollama, store=store,
+                    images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, config=config,
+                    store=store,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

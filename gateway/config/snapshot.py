@@ -5,7 +5,7 @@ import msgspec
 
 from gateway.config.payload import Rule
 from gateway.config.problems import Problem
-from gateway.config.schema import Images, Jobs, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
+from gateway.config.schema import Admin, Config, Images, Jobs, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
 from gateway.routing.combos import Plan
@@ -28,6 +28,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     images: Images = Images()
     jobs: Jobs = Jobs()
     ollama: Ollama = Ollama()
+    admin: Admin = Admin()
+    config: Config = Config()                # everything as it was written
     store: str = "memory:"                   # or "sqlite:" with an absolute path
     warnings: tuple[Problem, ...] = ()
     secrets: tuple[str, ...] = ()            # everything that must never be shown, for redaction

@@ -60,6 +60,9 @@ class Store(Protocol):
     def state(self) -> "StateStore": ...
 
     @property
+    def audit(self) -> "Audit": ...
+
+    @property
     def reachable(self) -> bool:
         """Will what is put now be written?"""
         ...
@@ -88,6 +91,27 @@ class StateStore(Protocol):
     async def load(self) -> list[StateRow]: ...
 
     async def save(self, rows: Sequence[StateRow]) -> None: ...
+
+
+class Change(msgspec.Struct, kw_only=True):
+    """Something that an operator did, or was refused. ``who`` is the right by which: session, key, loopback, cli."""
+    at: float                                   # epoch seconds
+    who: str
+    action: str                                 # login, key.create, combo.save, cooldown.clear, reload …
+    subject: str = ""
+    detail: str = ""
+    ok: bool = True
+    number: int = 0                             # given by whoever keeps it; grows
+
+
+class Audit(Protocol):
+    """Keeps who changed what; bounded. ``add`` is synchronous and never fails; ``last`` may raise GatewayError."""
+
+    def add(self, change: Change) -> None: ...
+
+    async def last(self, limit: int, before: int = 0) -> list[Change]:
+        """Newest first; only those with a smaller number than ``before``, unless that is 0."""
+        ...
 
 
 class Dice(Protocol):

@@ -8,6 +8,7 @@ import orjson
 
 from gateway.core.call import Call
 from gateway.observe.lines import LineWriter
+from gateway.observe.recent import Recent
 
 _PLAIN = re.compile(r"[\w./:+@-]+").fullmatch
 QUIET: Final = frozenset({"warning", "error", "critical"})      # log levels at which only failures are written
@@ -16,14 +17,19 @@ QUIET: Final = frozenset({"warning", "error", "critical"})      # log levels at 
 class AccessLog:
     """A Journal that writes lines. ``format``: text or json."""
 
-    def __init__(self, format: str = "text", level: str = "info", writer: LineWriter | None = None) -> None:
+    def __init__(self, format: str = "text", level: str = "info", writer: LineWriter | None = None,
+                 recent: Recent | None = None) -> None:
         self._line = json_line if format == "json" else text_line
         self._quiet = level in QUIET
         self._writer = writer or LineWriter()
+        self._recent = recent
 
     def add(self, call: Call) -> None:
         if call.outcome != "ok" or not self._quiet:
-            self._writer.put(self._line(call))
+            line = self._line(call)
+            self._writer.put(line)
+            if self._recent is not None:
+                self._recent.put(line)
 
     async def close(self) -> None:
         self._writer.close()

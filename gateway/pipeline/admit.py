@@ -34,6 +34,8 @@ def caller(call: Call, client: Client, ground: Ground) -> Principal:
 
 
 def identify(client: Client, ground: Ground) -> Principal:
+    if client.principal is not None:
+        return client.principal
     try:
         return ground.keys.authenticate(client.headers, client.query_key)
     except GatewayError:

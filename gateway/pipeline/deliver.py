@@ -14,6 +14,7 @@ from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.direct import Direct, possible
 from gateway.policy.access import is_loopback
+from gateway.policy.keys import Principal
 from gateway.upstream import buffered
 from gateway.upstream.encoding import open_body
 from gateway.wire.base import Shown, Wire
@@ -28,7 +29,7 @@ class Client:
     """One caller. ``base_headers`` (CORS, request id) go onto every response."""
 
     __slots__ = ("http", "call", "wire", "content_type", "base_headers", "headers", "method", "query_key", "response", "rate_headers",
-                 "route_headers", "committed", "last_write", "written", "keyless", "_pulse")
+                 "route_headers", "committed", "last_write", "written", "keyless", "principal", "_pulse")
 
     def __init__(self, http: BaseRequest, call: Call, wire: Wire, base_headers: Mapping[str, str],
                  query_key: str | None) -> None:
@@ -47,6 +48,7 @@ class Client:
         self.last_write = 0.0
         self.written = 0
         self.keyless = False                         # this surface is open to this caller without a key
+        self.principal: Principal | None = None      # who it is, where the door knows already
         self._pulse: asyncio.Task[None] | None = None
 
     @property

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from gateway.config.snapshot import Snapshot
+from gateway.core.call import Call
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.core.ports import Journal, Store
@@ -114,12 +115,13 @@ class Ground:
 
 
 class Inflight:
-    """How many requests are under way, which attempts, and whether new ones are still welcome."""
+    """Which requests are under way, which attempts, and whether new ones are still welcome."""
 
-    __slots__ = ("count", "attempts", "draining", "on_empty")
+    __slots__ = ("count", "calls", "attempts", "draining", "on_empty")
 
     def __init__(self) -> None:
         self.count = 0
+        self.calls: dict[int, Call] = {}             # by identity: the caller chooses the ids
         self.attempts: set[Deadline] = set()
         self.draining = False
         self.on_empty: Callable[[], None] | None = None
@@ -129,10 +131,12 @@ class Inflight:
         for deadline in list(self.attempts):
             deadline.give_up(why)
 
-    def enter(self) -> None:
+    def enter(self, call: Call) -> None:
         self.count += 1
+        self.calls[id(call)] = call
 
-    def leave(self) -> None:
+    def leave(self, call: Call) -> None:
         self.count -= 1
+        del self.calls[id(call)]
         if self.count == 0 and self.on_empty is not None:
             self.on_empty()

@@ -42,7 +42,7 @@ TURN: Final = Story()
 async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN) -> None:
     """Answer one request completely; raises nothing but cancellation."""
     reservation: Reservation | None = None
-    ground.inflight.enter()
+    ground.inflight.enter(call)
     try:
         principal = admit.caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes)
@@ -65,5 +65,5 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         log.exception("request %s failed inside the gateway", call.id)
         await client.fail(GatewayError("internal", "The gateway failed on this request; its log has the details."))
     finally:
-        ground.inflight.leave()
+        ground.inflight.leave(call)
         record.close(call, client, reservation, ground)

@@ -1,10 +1,12 @@
 """Which concrete parts make a gateway? The only place that knows them all."""
+import logging
 from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TypeVar
 
 import msgspec
 
+from gateway.admin.office import Office
 from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
@@ -15,6 +17,8 @@ from gateway.jobs.listing import Means
 from gateway.memory.traces import Traces
 from gateway.observe.access import AccessLog
 from gateway.observe.journals import Journals
+from gateway.observe.recent import Recent
+from gateway.observe.series import Series
 from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
@@ -47,6 +51,8 @@ class Parts(msgspec.Struct):
     means: Means
     discovery: Discovery
     calibration: Calibration
+    recent: Recent
+    series: Series
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -59,17 +65,20 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
     means = Means(transports["network"], Tokens(transports["network"], clock, vault_at(snapshot.store)), clock)
-    parts = Parts(transports=transports, health=health, limits=limits, journal=journal or journals(snapshot), clock=clock,
+    recent, series = Recent(), Series()
+    parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
+                  journal=journal or journals(snapshot, recent, series), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration())
     health.usage = limits.shares
     return Desk(ground(snapshot, parts)), parts
 
 
-def journals(snapshot: Snapshot) -> Journals:
+def journals(snapshot: Snapshot, recent: Recent, series: Series) -> Journals:
     """Who is told of every finished request; one line each."""
     return Journals(
-        AccessLog(snapshot.log.format, snapshot.log.level),
+        AccessLog(snapshot.log.format, snapshot.log.level, recent=recent),
+        series,
     )
 
 
@@ -78,6 +87,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     snapshot = parts.discovery.apply(snapshot)
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
+    parts.series.counting = snapshot.admin.enabled
     return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
@@ -105,7 +115,14 @@ def jobs(desk: Desk, parts: Parts) -> Jobs:
     return Jobs(parts.discovery, parts.means, lambda: desk.ground, rebuild)
 
 
+def office(desk: Desk, parts: Parts) -> Office:
+    """The operator's side, which from now on hears what is logged."""
+    logging.getLogger().addHandler(parts.recent)
+    return Office(desk, parts.recent, parts.series)
+
+
 async def dissolve(parts: Parts) -> None:
+    logging.getLogger().removeHandler(parts.recent)
     await parts.tokens.close()
     await parts.fetcher.close()
     for transport in parts.transports.values():

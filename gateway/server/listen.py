@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
+from gateway.admin import door as admin
+from gateway.admin.office import Office
 from gateway.config.snapshot import Snapshot
 from gateway.core.errors import GatewayError
 from gateway.server import compose
@@ -24,10 +26,11 @@ log = logging.getLogger("gateway.server")
 
 BACKLOG = 4096
 KEEPALIVE_S = 75.0
+ADMIN = "/admin"
 NOWHERE = routes.Door("nowhere", "GET", "/", routes.ROUTES[0].handler)
 
 
-def dispatcher(desk: Desk) -> Callable[[BaseRequest], Awaitable[web.StreamResponse]]:
+def dispatcher(desk: Desk, office: Office) -> Callable[[BaseRequest], Awaitable[web.StreamResponse]]:
     """The handler of the low-level server."""
     exact = routes.EXACT
 
@@ -38,6 +41,8 @@ def dispatcher(desk: Desk) -> Callable[[BaseRequest], Awaitable[web.StreamRespon
         try:
             if door is not None:
                 return await door.handler(http, door, desk)
+            if path == ADMIN or path.startswith(ADMIN + "/"):
+                return await admin.answer(http, office)
             return await misfit(http, doors, desk)
         except GatewayError as error:
             if error.kind != "client_gone":
@@ -71,7 +76,8 @@ class Listener:
     def __init__(self, desk: Desk, parts: compose.Parts) -> None:
         self.desk = desk
         self.parts = parts
-        self._server = HttpServer(dispatcher(desk), handler_cancellation=True, access_log=None, auto_decompress=False,
+        self.office = compose.office(desk, parts)
+        self._server = HttpServer(dispatcher(desk, self.office), handler_cancellation=True, access_log=None, auto_decompress=False,
                                   keepalive_timeout=KEEPALIVE_S)
         self._sockets: list[asyncio.AbstractServer] = []
         self.jobs = compose.jobs(desk, parts)
@@ -90,6 +96,7 @@ class Listener:
     async def close(self, drain_s: float) -> None:
         """Stop accepting, let streams finish up to ``drain_s``, end the rest."""
         self.jobs.stop()
+        self.office.close()
         for server in self._sockets:
             server.close()
         await drain(self._server, self.parts.inflight, drain_s)

@@ -38,6 +38,7 @@ async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, 
         loop.add_signal_handler(name, leave)
     reloader = Reloader(listener, reload, snapshot.source) if reload is not None else None
     if reloader is not None:
+        listener.office.reload, listener.office.read = reloader.reload, reload
         loop.add_signal_handler(signal.SIGHUP, reloader.poke)
         reloader.start()
     settle_memory()

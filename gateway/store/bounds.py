@@ -17,3 +17,5 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 ON_DISK: Final = Bounds()
 IN_MEMORY: Final = Bounds(max_count=10_000, max_bytes=256 << 20)
 UNWRITTEN: Final = Bounds(max_count=10_000, max_bytes=64 << 20)      # held until a batch is on the disk
+
+MAX_CHANGES: Final = 10_000                      # of the audit log

@@ -1,10 +1,10 @@
 """What is kept without a file? The same ports in memory: for ``memory:``, and for what a disk has not taken yet."""
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 from gateway.core.clock import Clock
-from gateway.core.ports import Kept, StateRow
-from gateway.store.bounds import IN_MEMORY, Bounds
+from gateway.core.ports import Change, Kept, StateRow
+from gateway.store.bounds import IN_MEMORY, MAX_CHANGES, Bounds
 
 
 class MemoryResponses:
@@ -87,6 +87,23 @@ class MemoryState:
                 self.rows[row.book, row.key] = row
 
 
+class MemoryAudit:
+    """For as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._changes: deque[Change] = deque(maxlen=MAX_CHANGES)
+        self._n = 0
+
+    def add(self, change: Change) -> None:
+        self._n += 1
+        change.number = self._n
+        self._changes.append(change)
+
+    async def last(self, limit: int, before: int = 0) -> list[Change]:
+        found = [change for change in reversed(self._changes) if change.number < (before or self._n + 1)]
+        return found[:limit]
+
+
 class MemoryStore:
     """``memory:``; gone with the process."""
 
@@ -95,6 +112,7 @@ class MemoryStore:
     def __init__(self, clock: Clock) -> None:
         self.responses = MemoryResponses(clock)
         self.state = MemoryState()
+        self.audit = MemoryAudit()
 
     async def open(self) -> None:
         """Nothing to open."""

@@ -10,6 +10,7 @@ import aiosqlite
 
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
+from gateway.store.audit import SqliteAudit
 from gateway.store.responses import SqliteResponses
 from gateway.store.state import SqliteState
 from gateway.store.writer import BUSY_MS, Writer, log, reason
@@ -61,6 +62,7 @@ class SqliteStore:
         self.reader = Reader(self.writer)
         self.responses = SqliteResponses(self.writer, self.reader.rows, clock)
         self.state = SqliteState(self.writer, self.reader.rows, clock)
+        self.audit = SqliteAudit(self.writer, self.reader.rows)
 
     @property
     def reachable(self) -> bool:

@@ -84,3 +84,12 @@ def test_one_model_at_several_providers_is_no_clash():
 
 def test_problems_are_one_line_each():
     assert render([("a.b", "is bad"), ("", "all is bad")]) == "a.b: is bad\nall is bad"
+
+
+@pytest.mark.parametrize(("text", "path"), [
+    ('[admin]\npassword_hash = "secret"', "admin.password_hash"), ('[admin]\nkey = "short"', "admin.key"),
+    ('[admin]\nkey = "with a space in it"', "admin.key"),
+])
+def test_what_opens_the_operator_s_side_must_be_good(text, path):
+    problems = refused(text)
+    assert path in problems and "secret" not in problems[path]

@@ -1,0 +1,98 @@
+"""What does a handler of the API know? Who asks and what, already checked; and how its answer gets out."""
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from gateway.admin.gate import How
+from gateway.admin.office import Office
+from gateway.core.errors import GatewayError, bad_request
+from gateway.pipeline.ground import Ground
+
+Handler = Callable[["Visit"], Awaitable[Any]]
+S = TypeVar("S", bound="Ask")
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of queries and bodies."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of answers."""
+
+
+class Nothing(Ask, frozen=True):
+    """No parameters."""
+
+
+class Done(Facts, frozen=True):
+    """It was done."""
+    ok: bool = True
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One path of the API. ``open``: for callers that are not signed in. ``stream``: the answer is no single JSON."""
+    method: str
+    path: str                                        # below /admin/api; {name} is one segment, {name:path} the rest
+    handler: Handler
+    says: str
+    answer: type[Any]
+    query: type[Ask] = Nothing
+    body: type[Ask] | None = None
+    open: bool = False
+    stream: str = ""                                 # the content type of such an answer
+
+
+class Visit:
+    """One request for the API."""
+
+    __slots__ = ("body", "cookies", "ground", "how", "http", "id", "office", "params", "query", "route")
+
+    def __init__(self, http: BaseRequest, route: Route, params: Mapping[str, str], office: Office, how: How | None, name: str) -> None:
+        self.http = http
+        self.route = route
+        self.params = params
+        self.office = office
+        self.how = how
+        self.id = name
+        self.ground: Ground = office.ground
+        self.query: Any = None
+        self.body: Any = None
+        self.cookies: list[str] = []                 # Set-Cookie lines of the answer
+
+    def note(self, action: str, subject: str = "", detail: str = "", ok: bool = True) -> None:
+        self.office.note(self.how or "nobody", action, subject, detail, ok)
+
+
+def queried(http: BaseRequest, kind: type[S]) -> S:
+    """The query string as a struct. Raises bad_request naming the parameter."""
+    given: dict[str, str] = {}
+    for name, value in http.rel_url.query.items():
+        if name in given:
+            raise bad_request(f"The parameter {name[:60]!r} stands there twice.", name[:60])
+        given[name] = value
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise refused(error) from None
+
+
+def decoded(raw: bytes, kind: type[S]) -> S:
+    """The body as a struct. Raises bad_request naming the field."""
+    try:
+        return msgspec.json.decode(raw or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        raise refused(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise bad_request("The body is not valid JSON.") from None
+
+
+def refused(error: msgspec.ValidationError) -> GatewayError:
+    what, _, where = str(error).partition(" - at `$")
+    return bad_request(what[:300], where.rstrip("`").lstrip(".")[:120] or None)
+
+
+def json(value: Any, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(value), content_type="application/json")
