@@ -195,9 +195,9 @@ async def read_turn(x: Exchange, source: Source) -> None:
         attempt.waiting_from = 0.0
         attempt.upstream_s += now - began
         if data and turn.fast:
-            n_frames, n_used = source.run(data)
-            if n_frames:
-                turn.run(n_frames, n_used, now)
+            n_used = source.run(data)
+            if n_used:
+                turn.run(source.said)
                 if n_used == len(data):
                     await sink.raw(data, now)
                     continue

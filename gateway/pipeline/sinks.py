@@ -5,7 +5,7 @@ any failure until then still moves on to another target.
 """
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
@@ -14,7 +14,7 @@ from gateway.pipeline import recall
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.hop import Hop
 from gateway.routing.trail import route_headers
-from gateway.wire.base import Encoder, Shown
+from gateway.wire.base import Encoder, Follower, Shown
 from gateway.wire.lenient import dump
 from gateway.wire.splice import set_model
 
@@ -29,6 +29,11 @@ class Sink(Protocol):
     async def raw(self, data: bytes, now: float) -> None: ...
 
     def lead(self, data: bytes) -> None: ...
+
+    @property
+    def even(self) -> bool: ...
+
+    def follow(self, said: str, number: int) -> None: ...
 
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None: ...
 
@@ -60,6 +65,14 @@ class StreamSink:
     def lead(self, data: bytes) -> None:
         """Frames that passed unread, of a read whose rest says something else."""
         self._lead += data
+
+    @property
+    def even(self) -> bool:
+        """May numbered frames leave unread, as far as the encoder is concerned?"""
+        return not self._ripe and cast(Follower, self.encoder).even
+
+    def follow(self, said: str, number: int) -> None:
+        cast(Follower, self.encoder).follow(said, number)
 
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:
         """``more``: the rest of the same read follows at once, and leaves with this."""
@@ -136,6 +149,11 @@ class WholeSink:
         raise AssertionError("a whole answer has no fast lane")
 
     def lead(self, data: bytes) -> None:
+        raise AssertionError("a whole answer has no fast lane")
+
+    even = False
+
+    def follow(self, said: str, number: int) -> None:
         raise AssertionError("a whole answer has no fast lane")
 
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:

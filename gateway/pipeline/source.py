@@ -4,14 +4,14 @@ A stream may be answered with JSON and the reverse; an HTML page or a JSON error
 not the content type alone. An account's key that the upstream echoes is blotted out here, before anybody reads it.
 """
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.redact import Scrubber
 from gateway.upstream.transport import Reply
 from gateway.wire import names
-from gateway.wire.base import Decoder
+from gateway.wire.base import Decoder, Numbered
 from gateway.wire.bedrock_converse.eventstream import TYPE as AWS_TYPE
 from gateway.wire.jsonl import LINES_TYPE
 from gateway.wire.sse import END, nth_end
@@ -33,15 +33,17 @@ _BLANK = b" \t\r\n"
 class Source:
     """One reply, read as events."""
 
-    __slots__ = ("reply", "x", "wire", "_decoder", "_first", "_names", "_rest", "_scrubber")
+    __slots__ = ("reply", "x", "wire", "_decoder", "_first", "_names", "_rest", "_scrubber", "_numbered", "said")
 
     def __init__(self, reply: Reply, x: "Exchange") -> None:
         self.reply = reply
         self.x = x
         self.wire = x.lane.wire
         self._decoder: Decoder | None = None
+        self._numbered: Numbered | None = None
         self._first = True
         self._rest = b""
+        self.said = ""                               # by what the last run left unread
         self._names = {} if x.same else names.back(self.wire.name, x.plan.request)      # of tools, as this wire spells them
         self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
 
@@ -88,20 +90,25 @@ class Source:
         """Is the next chunk here already? Of a large first read the opening comes by itself: what follows may go unread."""
         return bool(self._rest)
 
-    def run(self, data: bytes) -> tuple[int, int]:
-        """How many frames, and bytes, that this read begins with may leave unread (``Decoder.run``)."""
-        decoder, veil = self._decoder, self.x.veil
-        if decoder is None or (veil is not None and veil.holding):
-            return 0, 0
+    def run(self, data: bytes) -> int:
+        """How many bytes that this read begins with may leave unread (``Decoder.run``); ``said`` is their text."""
+        decoder, veil, numbered = self._decoder, self.x.veil, self._numbered
+        if decoder is None or (veil is not None and veil.holding) or (numbered is not None and not self.x.sink.even):
+            return 0
         n_frames, n_used = decoder.run(data), len(data)
         if not n_frames and n_used > LARGE and data.endswith(END):
             for _ in range(CLOSING_FRAMES + 1):
                 n_used = data.rfind(END, 0, n_used)
             n_used += len(END)
             n_frames = decoder.run(data[:n_used])
-        if n_frames and veil is not None and veil.suspects(decoder.said):
-            return 0, 0
-        return n_frames, n_used
+        if not n_frames:
+            return 0
+        said = self.said = decoder.said
+        if veil is not None and veil.suspects(said):
+            return 0
+        if numbered is not None:
+            self.x.sink.follow(said, numbered.passed())
+        return n_used
 
     def events(self, data: bytes) -> list[ev.Event]:
         """Events of this read; the whole turn where the body is not a stream. Raises bad_reply."""
@@ -124,6 +131,7 @@ class Source:
             if decoder is None:
                 limit = self.x.ground.snapshot.stream.max_frame_bytes
                 decoder = self._decoder = self.wire.decoder(self.x.same, self.x.sink.model, limit)
+                self._numbered = cast(Numbered, decoder) if hasattr(decoder, "passed") else None
             return decoder.feed(data) if data else decoder.close()
         if not whole.strip():
             raise GatewayError("bad_reply", "The provider answered 200 with an empty body.")

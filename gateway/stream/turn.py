@@ -66,8 +66,6 @@ __all__ = ["DIALECT", "PASSTHROUGH", "STRUCTURED", "UNDECIDED", "Rules", "Turn"]
 
 MAX_CHOICES: Final = 128        # OpenAI's own limit for n
 HEAVY_CHARS: Final = 8192       # more repair and schema work than the event loop should wait for
-FRAMING_BYTES: Final = 8        # "data: " and the blank line
-CHARS_PER_FRAME: Final = 4      # of text, where frames were not looked into: about a token each
 
 
 class Turn:
@@ -75,8 +73,7 @@ class Turn:
 
     __slots__ = ("committed", "done", "fault", "fast", "touched", "spoke", "usage", "finish", "first_token_at", "upstream_id",
                  "upstream_model", "text_chars", "reasoning_chars", "_rules", "_started", "_now", "_choices", "_preamble",
-                 "call_chars", "_out", "_n_held", "_n_overhead", "_settled", "_judged", "_closing", "_flow",
-                 "_thinking_pays", "_end")
+                 "call_chars", "_out", "_n_held", "_settled", "_judged", "_closing", "_flow", "_thinking_pays", "_end")
 
     def __init__(self, rules: Rules, started: float) -> None:
         self.committed = self.done = self.fast = self.touched = self.spoke = False
@@ -96,7 +93,6 @@ class Turn:
         self._flow: Choice | None = None    # the choice whose text goes straight through
         self._thinking_pays = rules.stream and rules.reasoning == "live"
         self._end: ev.End | None = None
-        self._n_overhead = 0
 
     # -- what the pipeline calls
 
@@ -165,10 +161,9 @@ class Turn:
         self._ripen()
         return out
 
-    def run(self, n_frames: int, n_bytes: int, now: float) -> None:
-        """Frames of plain text that took the fast lane; their text is what the frames of this turn are not made of."""
-        n_overhead = self._n_overhead
-        self.text_chars += max(n_bytes - n_frames * n_overhead, n_frames) if n_overhead else n_frames * CHARS_PER_FRAME
+    def run(self, said: str) -> None:
+        """Frames of plain text that took the fast lane, and what they said."""
+        self.text_chars += len(said)
 
     def salvage(self, now: float) -> list[Event]:
         """No other target is left: the answer that can be delivered all the same, or []."""
@@ -281,9 +276,6 @@ class Turn:
         self._preamble.append(event)
         self._n_held += n_bytes(event)
         if self._rules.stream and not self._closing and pays(event, self._thinking_pays):
-            raw = getattr(event, "raw", None)
-            if kind is Text and raw is not None:
-                self._n_overhead = max(len(raw) - len(event.text), 0) + FRAMING_BYTES   # type: ignore[attr-defined]
             self._commit()
 
     def _commit(self) -> None:

@@ -64,6 +64,27 @@ class Decoder(Protocol):
         ...
 
 
+class Numbered(Protocol):
+    """A decoder of a format whose frames are numbered over the whole stream: for its fast lane both sides must agree."""
+
+    def passed(self) -> int:
+        """The frames that the last ``run`` found leave (else they are given to ``feed``); the number of the last of them."""
+        ...
+
+
+class Follower(Protocol):
+    """An encoder of such a format."""
+
+    @property
+    def even(self) -> bool:
+        """Are the client's numbers the upstream's own, and is what was written last a text that more may be added to?"""
+        ...
+
+    def follow(self, said: str, number: int) -> None:
+        """Frames that add to this text, the last with this number, leave unread. Only called while ``even``."""
+        ...
+
+
 class Encoder(Protocol):
     """Events that may leave -> bytes for the client."""
 

@@ -193,7 +193,7 @@ class Pipeline(RuleBasedStateMachine):
     @rule()
     def run_frames(self) -> None:
         assert self.turn.committed and not self.turn.done
-        self.turn.run(3, 600, self.now)
+        self.turn.run("three frames more")
 
     @rule()
     def eof(self) -> None:

@@ -64,6 +64,7 @@ class Encoder:
             if hot is not None and type(event) is ev.Text and not event.choice:
                 if event.raw is None:
                     if event.text:
+                        self._even = False
                         hot.texts.append(event.text)
                         out += (hot.lead, quoted(event.text), hot.tail % paper.next())
                     continue
@@ -76,6 +77,15 @@ class Encoder:
                 self._hot = None
                 _WRITE[type(event)](self, event)
         return b"".join(out)
+
+    @property
+    def even(self) -> bool:
+        return self._even and self._hot is not None
+
+    def follow(self, said: str, number: int) -> None:
+        assert self._hot is not None
+        self._hot.texts.append(said)
+        self._paper.skip(number)
 
     def _begin(self, meta: ev.Meta | None = None) -> None:
         """The response has begun; the frames that say so, unless they are out."""

@@ -40,6 +40,10 @@ class Paper:
             self._number, self.stale = number_in(self.stale), None
         return self._number
 
+    def skip(self, number: int) -> None:
+        """Frames up to this number have left by another way."""
+        self._number, self.stale = number, None
+
     def write(self, kind: str, **fields: Any) -> None:
         """A frame of ours."""
         doc = {"type": kind, "sequence_number": self.next(), **fields}

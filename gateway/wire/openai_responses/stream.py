@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
-from gateway.wire.lenient import load
+from gateway.wire.lenient import is_utf8, load
 from gateway.wire.openai_chat.schema import read_usage
 from gateway.wire.openai_responses.faults import fault_in
 from gateway.wire.openai_responses.frames import Ledger
@@ -22,6 +22,7 @@ _SKIPPED: Final = frozenset({"keepalive", "ping", "response.keepalive"})
 _TEXT: Final = "response.output_text.delta"
 _LEAD: Final = b"event: response.output_text.delta\ndata: "
 _N_LEAD: Final = len(_LEAD)
+_LINES: Final = 3                                 # line ends of a frame: the event's name, its data, nothing
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -41,10 +42,12 @@ _decode_delta = msgspec.json.Decoder(Delta).decode
 class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
-    __slots__ = ("_split", "_same", "_ledger", "_reader", "_over", "_begun", "_closing", "_limit")
-    said = ""
+    __slots__ = ("said", "_split", "_same", "_ledger", "_reader", "_over", "_begun", "_closing", "_limit", "_flow", "_number")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
+        self.said = ""                           # by the frames that the last run found
+        self._number = 0                         # … and the number of the last of them
+        self._flow: Delta | None = None          # the last frame, where it was a text that a client of this format was passed
         self._split = Splitter(max_frame_bytes)
         self._limit = max_frame_bytes
         self._same = same
@@ -75,8 +78,32 @@ class Decoder:
         return out
 
     def run(self, data: bytes) -> int:
-        """Never: every frame has its own number, which frames of ours must go on from."""
-        return 0
+        """Frames that go on with the text of the last one, numbered on (``base.Decoder.run``, ``base.Numbered``)."""
+        flow = self._flow
+        if flow is None or self._over or not self._split.idle or len(data) > self._limit:
+            return 0
+        frames = data.split(END)
+        if frames.pop() or b"\r" in data or data.count(b"\n") != _LINES * len(frames) or not is_utf8(data):
+            return 0
+        number, said = self._ledger.number, []
+        for frame in frames:
+            if not frame.startswith(_LEAD):
+                return 0
+            try:
+                delta = _decode_delta(frame[_N_LEAD:])
+            except (msgspec.DecodeError, RecursionError):
+                return 0
+            if delta.sequence_number <= number or not delta.delta or delta.type != _TEXT or delta.item_id != flow.item_id \
+                    or delta.output_index != flow.output_index or delta.content_index != flow.content_index:
+                return 0
+            number = delta.sequence_number
+            said.append(delta.delta)
+        self._number, self.said = number, "".join(said)
+        return len(frames)
+
+    def passed(self) -> int:
+        self._ledger.number = self._number
+        return self._number
 
     def whole(self, response: Json) -> list[ev.Event]:
         """A response that did not stream, as the events of its turn."""
@@ -130,10 +157,11 @@ class Decoder:
             return False
         raw = None
         if self._same:
-            if frame.item_id != known.id or frame.sequence_number <= ledger.number or not _is_utf8(data):
+            if frame.item_id != known.id or frame.sequence_number <= ledger.number or not is_utf8(data):
                 return False
             ledger.number = frame.sequence_number
             raw = data
+            self._flow = frame if frame.type == _TEXT else None
         key = (frame.type, place)
         known.said[key] = known.said.get(key, 0) + len(frame.delta)
         out.append(made[0](frame.delta, raw))
@@ -141,6 +169,7 @@ class Decoder:
 
     # ------------------------------------------------------------------ everything else
     def _rich(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
+        self._flow = None
         if data.strip() == b"[DONE]":
             return
         try:
@@ -216,14 +245,3 @@ class Decoder:
             return
         self._over = True
         out.append(ev.Fault(GatewayError("bad_reply", "The provider sent a stream frame that is not JSON.")))
-
-
-def _is_utf8(data: bytes) -> bool:
-    """msgspec checks the strings that it decodes only; a frame that leaves must be UTF-8 everywhere."""
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
