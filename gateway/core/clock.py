@@ -36,3 +36,14 @@ def _pacific() -> datetime.tzinfo:
         return zoneinfo.ZoneInfo("America/Los_Angeles")
     except zoneinfo.ZoneInfoNotFoundError:
         return datetime.timezone(datetime.timedelta(hours=-8))
+
+
+def moment(text: str) -> float:
+    """Epoch seconds of an ISO date or time; one without a zone is UTC. Raises ValueError."""
+    found = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def iso(wall: float) -> str:
+    """As people and programs read it; empty for never."""
+    return datetime.datetime.fromtimestamp(wall, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if wall else ""

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import msgspec
 
 from gateway.core.call import Call
+from gateway.core.keys import KeyStore, SpentStore
 
 
 class Journal(Protocol):
@@ -61,6 +62,12 @@ class Store(Protocol):
 
     @property
     def audit(self) -> "Audit": ...
+
+    @property
+    def keys(self) -> KeyStore: ...
+
+    @property
+    def spent(self) -> SpentStore: ...
 
     @property
     def reachable(self) -> bool:

@@ -2,6 +2,9 @@
 
 Keys are kept as SHA-256 only (they are random and long, so no salt and no slow hash is needed). A presented key is hashed once
 and looked up by its digest: what an attacker could learn from the timing of the look-up are digests, not keys.
+
+The ring holds the keys of the configuration and those of the store; either half is replaced in one step, and whoever asks next
+is judged by the new ones. A ring that ever held a key of the store is never open again: revoking the last key closes the door.
 """
 import hashlib
 import hmac
@@ -13,38 +16,57 @@ from typing import Final
 import msgspec
 
 from gateway.core.errors import GatewayError
+from gateway.core.keys import Former, GroupRow, KeyRow
+from gateway.policy.budget import Scope, chain, scope
 
 _MISSING: Final = "A client key is needed: send it as 'Authorization: Bearer …' or 'x-api-key'."
 _WRONG: Final = "This client key is not valid."
 _EXPIRED: Final = "This client key has expired."
+_REVOKED: Final = "This client key was revoked."
+_CLOSED: Final = "The client keys of this gateway cannot be read now."
+CLOSED_RETRY_S: Final = 2.0
 
 
 class ClientKey(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of [[auth.keys]], compiled. ``sha256`` in lower-case hex; ``expires_at`` epoch seconds, 0 = never; limits 0 = none."""
+    """One key, compiled. ``sha256`` in lower-case hex; ``expires_at`` epoch seconds, 0 = never; limits 0 = none. ``former``:
+    secrets that were rotated away and are good for a while."""
     name: str
     sha256: str
     models: tuple[str, ...] = ("*",)
     rpm: int = 0
     tpm: int = 0
+    rpd: int = 0
     concurrency: int = 0
+    budget_usd_day: float = 0.0
+    budget_usd_month: float = 0.0
+    allow_unknown_price: bool = False
+    group: str = ""
     expires_at: float = 0.0
+    former: tuple[Former, ...] = ()
 
 
 class Principal:
-    """Who asks. ``patterns`` () = every model. Compared by identity; limits are kept by ``name``."""
+    """Who asks. ``patterns`` () = every model. Compared by identity; limits and budgets are kept by ``name``.
 
-    __slots__ = ("_allowed", "anonymous", "concurrency", "digest", "expires_at", "limited", "name", "patterns", "rpm", "tpm")
+    ``scopes``: whatever its spending counts against, its own budget first; ``budgeted``: one of them has a limit.
+    """
 
-    def __init__(self, key: ClientKey | None) -> None:
+    __slots__ = ("_allowed", "allow_unknown_price", "anonymous", "budgeted", "concurrency", "digest", "expires_at", "limited",
+                 "name", "patterns", "rpd", "rpm", "scopes", "tpm")
+
+    def __init__(self, key: ClientKey | None, scopes: tuple[Scope, ...] = ()) -> None:
         self.anonymous = key is None
         key = key or ClientKey(name="anonymous", sha256="")
         self.name = key.name
         self.digest = bytes.fromhex(key.sha256)
         self.expires_at = key.expires_at
-        self.rpm, self.tpm, self.concurrency = key.rpm, key.tpm, key.concurrency
-        self.limited = bool(key.rpm or key.tpm or key.concurrency)
+        self.rpm, self.tpm, self.rpd, self.concurrency = key.rpm, key.tpm, key.rpd, key.concurrency
+        self.limited = bool(key.rpm or key.tpm or key.rpd or key.concurrency)
         self.patterns: tuple[str, ...] = () if "*" in key.models else key.models
         self._allowed = matcher(self.patterns)
+        self.scopes = scopes
+        self.budgeted = any(scope.limited for scope in scopes)
+        self.allow_unknown_price = key.allow_unknown_price
 
     def __repr__(self) -> str:
         return f"Principal({self.name!r})"
@@ -57,24 +79,77 @@ class Principal:
 class KeyRing:
     """All client keys. Without any, everybody is the anonymous principal (open mode, loopback only: see access.py)."""
 
-    __slots__ = ("_by_digest", "_wall", "anonymous", "principals")
+    __slots__ = ("_by_digest", "_configured", "_groups", "_overall", "_rows", "_stored_groups", "_until", "_wall", "anonymous",
+                 "closed", "principals", "required")
 
-    def __init__(self, keys: Sequence[ClientKey], wall: Callable[[], float] = time.time) -> None:
-        self.principals = tuple(Principal(key) for key in keys)
-        self.anonymous = Principal(None)
-        self._by_digest = {principal.digest: principal for principal in reversed(self.principals)}
+    def __init__(self, keys: Sequence[ClientKey] = (), wall: Callable[[], float] = time.time) -> None:
         self._wall = wall
+        self._rows: tuple[KeyRow, ...] = ()
+        self._stored_groups: tuple[GroupRow, ...] = ()
+        self.closed = False                      # nobody knows which keys the store holds
+        self.configure(keys)
 
     @property
     def open(self) -> bool:
-        return not self.principals
+        return not (self._configured or self._rows or self.required or self.closed)
 
+    # ------------------------------------------------------------------ what it holds
+    def configure(self, keys: Sequence[ClientKey], groups: Sequence[GroupRow] = (), overall: Scope | None = None,
+                  required: bool = False) -> None:
+        """The configuration's half. ``overall``: the budget of everybody together; ``required``: closed without keys as well."""
+        self._configured = tuple(keys)
+        self._groups = tuple(groups)
+        self._overall = (overall,) if overall is not None else ()
+        self.required = required
+        self._build()
+
+    def stock(self, rows: Sequence[KeyRow], groups: Sequence[GroupRow] = ()) -> None:
+        """The store's half. Names that the configuration has as well mean the configuration's."""
+        self._rows = tuple(rows)
+        self._stored_groups = tuple(groups)
+        self.closed = False
+        self._build()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of the configuration's keys."""
+        return frozenset(key.name for key in self._configured)
+
+    @property
+    def groups(self) -> dict[str, GroupRow]:
+        return {group.name: group for group in (*self._stored_groups, *self._groups)}
+
+    @property
+    def configured(self) -> tuple[ClientKey, ...]:
+        return self._configured
+
+    def _build(self) -> None:
+        groups, taken = self.groups, self.names
+        keys = [*self._configured, *(client_key(row) for row in self._rows if not row.revoked and row.name not in taken)]
+        self.principals = tuple(Principal(key, self._scopes(key, groups)) for key in keys)
+        self.anonymous = Principal(None, self._overall if any(one.limited for one in self._overall) else ())
+        self._by_digest: dict[bytes, Principal | None] = dict.fromkeys(
+            (bytes.fromhex(row.sha256) for row in self._rows if row.revoked))
+        self._until: dict[bytes, float] = {}
+        for key, principal in reversed(list(zip(keys, self.principals, strict=True))):
+            for former in key.former:
+                self._until[bytes.fromhex(former.sha256)] = former.until
+                self._by_digest[bytes.fromhex(former.sha256)] = principal
+            self._by_digest[principal.digest] = principal
+
+    def _scopes(self, key: ClientKey, groups: Mapping[str, GroupRow]) -> tuple[Scope, ...]:
+        own = scope(f"key:{key.name}", f"client key {key.name!r}", key.budget_usd_day, key.budget_usd_month)
+        return own, *chain(groups, key.group), *self._overall
+
+    # ------------------------------------------------------------------ who asks
     def authenticate(self, headers: Mapping[str, str], query_key: str | None = None) -> Principal:
         """The first credential that is right wins: Bearer, x-api-key, x-goog-api-key, then ``?key=`` where the caller passes
         it. ``headers`` is case-insensitive (or has lower-case names). Raises unauthorized; the message says nothing about
         what was sent."""
-        if not self.principals:
+        if self.open:
             return self.anonymous
+        if self.closed and not self.principals:
+            raise GatewayError("shed", _CLOSED, retry_after_s=CLOSED_RETRY_S)
         told = _MISSING
         bearer = headers.get("authorization")
         if bearer is not None and bearer[:7].lower() == "bearer ":
@@ -99,12 +174,26 @@ class KeyRing:
     def _find(self, token: str) -> Principal | str:
         """The key's holder, or why there is none."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        principal = self._by_digest.get(digest)
-        if principal is None or not hmac.compare_digest(principal.digest, digest):
+        principal = self._by_digest.get(digest, self.anonymous)
+        if principal is None:
+            return _REVOKED
+        if principal is self.anonymous:
             return _WRONG
-        if principal.expires_at and self._wall() >= principal.expires_at:
+        until = principal.expires_at
+        if not hmac.compare_digest(principal.digest, digest):
+            rotated = self._until.get(digest)
+            if rotated is None:
+                return _WRONG
+            until = min(until or rotated, rotated)
+        if until and self._wall() >= until:
             return _EXPIRED
         return principal
+
+
+def client_key(row: KeyRow) -> ClientKey:
+    """A key of the store, compiled."""
+    rules = {name: getattr(row.rules, name) for name in row.rules.__struct_fields__}
+    return ClientKey(name=row.name, sha256=row.sha256, former=row.former, **rules)
 
 
 def digest(key: str) -> str:

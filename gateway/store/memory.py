@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from gateway.core.clock import Clock
 from gateway.core.ports import Change, Kept, StateRow
 from gateway.store.bounds import IN_MEMORY, MAX_CHANGES, Bounds
+from gateway.core.ports import Kept, StateRow
+from gateway.store.bounds import IN_MEMORY, Bounds
+from gateway.store.memory_keys import MemoryKeys, MemorySpent
 
 
 class MemoryResponses:
@@ -113,6 +116,8 @@ class MemoryStore:
         self.responses = MemoryResponses(clock)
         self.state = MemoryState()
         self.audit = MemoryAudit()
+        self.keys = MemoryKeys()
+        self.spent = MemorySpent()
 
     async def open(self) -> None:
         """Nothing to open."""

@@ -11,6 +11,7 @@ import aiosqlite
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.store.audit import SqliteAudit
+from gateway.store.keys import SqliteKeys, SqliteSpent
 from gateway.store.responses import SqliteResponses
 from gateway.store.state import SqliteState
 from gateway.store.writer import BUSY_MS, Writer, log, reason
@@ -63,6 +64,8 @@ class SqliteStore:
         self.responses = SqliteResponses(self.writer, self.reader.rows, clock)
         self.state = SqliteState(self.writer, self.reader.rows, clock)
         self.audit = SqliteAudit(self.writer, self.reader.rows)
+        self.keys = SqliteKeys(self.writer, self.reader.rows)
+        self.spent = SqliteSpent(self.writer, self.reader.rows)
 
     @property
     def reachable(self) -> bool:
