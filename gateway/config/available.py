@@ -34,8 +34,6 @@ def local(value: Any) -> bool:
 # path -> (is this value fine?, what may be written now)
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
-    "auth.keys[].budget_usd_day": (empty, "0"),
-    "auth.keys[].budget_usd_month": (empty, "0"),
     "store.url": (local, f'"memory:" or "{Store().url}"'),
     "state.url": (one_of("memory:"), '"memory:"'),
     "combos[].strategy": (none_of("fusion"), "another strategy"),

@@ -1,6 +1,4 @@
 """What do the fields of a configuration mean together, and what is wrong with that? Rules that cross tables, and warnings."""
-import datetime
-import hashlib
 import ipaddress
 import os
 import re
@@ -11,14 +9,12 @@ from urllib.parse import urlsplit
 
 from gateway.config.problems import Problems
 from gateway.config.problems import render as render
-from gateway.config.schema import Config, Key
+from gateway.config.schema import Config
 from gateway.policy import passwords
-from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
 from gateway.upstream import images
 
 ADMIN_KEY: Final = re.compile(r"[\x21-\x7e]{16,}")
-_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _VIRTUAL: Final = ("auto", "fusion", "combo")          # names that mean something else (contract 3)
 
 
@@ -37,9 +33,10 @@ def server(config: Config, problems: Problems) -> None:
     table = config.server
     if not table.host.strip():
         problems.add("server.host", 'is empty; write "127.0.0.1", or "0.0.0.0" for all addresses')
-    elif not loopback(table.host) and not config.auth.keys and not problems.has("auth"):
+    elif not loopback(table.host) and not config.auth.keys and not config.auth.required and not problems.has("auth"):
         problems.add("server.host", f"{table.host} is not loopback, and no client key is configured: anybody could spend your "
-                     'keys; add one below [[auth.keys]], or write host = "127.0.0.1"')
+                     'keys; add one below [[auth.keys]], write required = true below [auth] and make keys with `gateway keys create`, '
+                     'or write host = "127.0.0.1"')
     for index, origin in enumerate(table.cors_allow_origins):
         if origin != "*" and not _origin(origin):
             problems.add(f"server.cors_allow_origins[{index}]", 'must be "*" or an origin such as "https://app.example"')
@@ -75,61 +72,6 @@ def _origin(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.netloc) and not parts.path and not parts.query
     except ValueError:
         return False
-
-
-def client_keys(config: Config, problems: Problems, now: float) -> tuple[ClientKey, ...]:
-    """[[auth.keys]], compiled."""
-    found: list[ClientKey] = []
-    names: dict[str, str] = {}
-    digests: dict[str, str] = {}
-    for index, key in enumerate(config.auth.keys):
-        path = f"auth.keys[{index}]"
-        if key.name in names:
-            problems.add(f"{path}.name", f"{key.name!r} is the name of {names[key.name]} already")
-        digest = _digest(key, path, problems)
-        if digest and digest in digests:
-            problems.add(f"{path}.{'sha256' if key.sha256 else 'key'}", f"is the key of {digests[digest]} already")
-        names.setdefault(key.name, path)
-        digests.setdefault(digest, path)
-        expires_at = _expiry(key, path, problems)
-        if expires_at and expires_at <= now:
-            problems.warn(f"{path}.expires", f"the key {key.name!r} has expired")
-        if not key.models:
-            problems.add(f"{path}.models", 'is empty, so the key could do nothing; leave it out or write ["*"]')
-        for place, pattern in enumerate(key.models):
-            if not pattern.strip():
-                problems.add(f"{path}.models[{place}]", 'is empty; write a pattern such as "gpt-*"')
-        found.append(ClientKey(name=key.name, sha256=digest, models=key.models, rpm=key.rpm, tpm=key.tpm,
-                               concurrency=key.concurrency, expires_at=expires_at))
-    return tuple(found)
-
-
-def _digest(key: Key, path: str, problems: Problems) -> str:
-    text = key.key.reveal()
-    if text and key.sha256:
-        problems.add(f"{path}.sha256", "stands beside key; write one of the two")
-    if key.sha256:
-        if not _SHA256.fullmatch(key.sha256):
-            problems.add(f"{path}.sha256", "must be 64 hexadecimal digits")
-            return ""
-        return key.sha256.lower()
-    if not text.strip():
-        problems.add(f"{path}.key", "is missing or empty; write key or sha256")
-        return ""
-    if text != text.strip():
-        problems.add(f"{path}.key", "must not begin or end with a space")
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _expiry(key: Key, path: str, problems: Problems) -> float:
-    if not key.expires:
-        return 0.0
-    try:
-        moment = datetime.datetime.fromisoformat(key.expires.strip().replace("Z", "+00:00"))
-    except ValueError:
-        problems.add(f"{path}.expires", f'{key.expires[:40]!r} is no ISO date; write "2027-01-31" or "2027-01-31T18:00:00Z"')
-        return 0.0
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
 
 
 def upstreams(providers: tuple[Provider, ...], paths: Mapping[int, str], problems: Problems) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available, check, combos, payload, places, upstreams, zero
+from gateway.config import available, check, clients, combos, payload, places, upstreams, zero
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError as ConfigError
 from gateway.config.problems import Problems
@@ -85,7 +85,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     check.server(config, problems)
     check.extras(config, problems)
     check.admin(config, problems)
-    keys = check.client_keys(config, problems, wall)
+    keys, groups = clients.client_keys(config, problems, wall), clients.groups(config, problems)
     paths = {order: f"providers[{order}]" for order in range(len(config.providers))}
     providers = tuple(upstreams.build(table, paths[order], order, env, problems, timeouts=config.timeouts,
                                       routing=config.routing) for order, table in enumerate(config.providers))
@@ -97,7 +97,8 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     store = places.store_address(config.store.url, env, problems)
     if problems.found:
         raise ConfigError(problems.found)
-    return Snapshot(server=config.server, keys=keys, providers=providers, combos=plans, routing=config.routing, rules=rules,
+    return Snapshot(server=config.server, keys=keys, groups=groups, overall=clients.overall(config),
+                    keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log,
                     images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, config=config,
                     store=store,

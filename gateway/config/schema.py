@@ -41,15 +41,29 @@ class Key(Table, frozen=True):
     models: Annotated[tuple[str, ...], doc('Patterns of the models that it may use, such as `["gpt-*", "groq/*"]`.')] = ("*",)
     rpm: Annotated[Count, doc("Requests per minute; 0 = no limit.")] = 0
     tpm: Annotated[Count, doc("Tokens per minute; 0 = no limit.")] = 0
+    rpd: Annotated[Count, doc("Requests per day; 0 = no limit.")] = 0
     concurrency: Annotated[Count, doc("Requests at a time; 0 = no limit.")] = 0
-    budget_usd_day: Annotated[Dollars, doc("US dollars per day; 0 = no limit.")] = 0.0
-    budget_usd_month: Annotated[Dollars, doc("US dollars per month; 0 = no limit.")] = 0.0
+    budget_usd_day: Annotated[Dollars, doc("US dollars per day (UTC); 0 = no limit.")] = 0.0
+    budget_usd_month: Annotated[Dollars, doc("US dollars per month (UTC); 0 = no limit.")] = 0.0
+    allow_unknown_price: Annotated[bool, doc("In spite of a budget, models may be used whose price nobody knows; they count as "
+                                             "nothing.")] = False
+    group: Annotated[str, doc("The group of [[auth.groups]] whose budget it shares.")] = ""
     expires: Annotated[str, doc("ISO date or time from which the key is refused; a date means 00:00 UTC of that day.")] = ""
+
+
+class Group(Table, frozen=True):
+    """Client keys, or groups of them, that share a budget."""
+    name: Annotated[str, Meta(min_length=1, max_length=100), doc("Name of the group, for keys and records.")]
+    parent: Annotated[str, doc("The group above it, whose budget counts as well.")] = ""
+    budget_usd_day: Annotated[Dollars, doc("US dollars per day (UTC) for all of them together; 0 = no limit.")] = 0.0
+    budget_usd_month: Annotated[Dollars, doc("US dollars per month (UTC) for all of them together; 0 = no limit.")] = 0.0
 
 
 class AuthTable(Table, frozen=True):
     """Who may call."""
-    keys: Annotated[tuple[Key, ...], doc("Client keys.")] = ()
+    keys: Annotated[tuple[Key, ...], doc("Client keys, besides those that `gateway keys` keeps in the store.")] = ()
+    groups: Annotated[tuple[Group, ...], doc("Groups of client keys.")] = ()
+    required: Annotated[bool, doc("Without any client key nobody is served, instead of everybody on this machine.")] = False
 
 
 class Store(Table, frozen=True):
@@ -227,6 +241,8 @@ class Limits(Table, frozen=True):
     """What the gateway as a whole takes on."""
     request_max_tokens: Annotated[Count, doc("Input and output tokens of one request; 0 = no limit.")] = 0
     max_inflight: Annotated[Count, doc("Requests at a time; above it 503 with Retry-After; 0 = no limit.")] = 0
+    budget_usd_day: Annotated[Dollars, doc("US dollars per day (UTC) for everybody together; 0 = no limit.")] = 0.0
+    budget_usd_month: Annotated[Dollars, doc("US dollars per month (UTC) for everybody together; 0 = no limit.")] = 0.0
 
 
 class Mcp(Table, frozen=True):

@@ -6,6 +6,8 @@ import msgspec
 from gateway.config.payload import Rule
 from gateway.config.problems import Problem
 from gateway.config.schema import Admin, Config, Images, Jobs, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
+from gateway.core.keys import GroupRow
+from gateway.policy.budget import Scope
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
 from gateway.routing.combos import Plan
@@ -17,6 +19,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Tables as they were written (with defaults), providers and keys compiled. ``source`` is None in zero-config mode."""
     server: Server = Server()
     keys: tuple[ClientKey, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    overall: Scope | None = None             # the budget of everybody together
+    keys_required: bool = False
     providers: tuple[Provider, ...] = ()
     combos: tuple[Plan, ...] = ()
     routing: Routing = Routing()

@@ -68,6 +68,7 @@ class Call(msgspec.Struct, kw_only=True):
     ended: float = 0.0
     usage: Any = None                           # core.events.Usage of the answer
     cost_usd: float | None = None               # of all attempts; None = of one it is unknown
+    hold: Any = None                            # policy.budget.Hold: what it has reserved of its caller's budgets
     finish: str = ""
     bytes_out: int = 0
 

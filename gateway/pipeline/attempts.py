@@ -13,6 +13,7 @@ import msgspec
 
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
+from gateway.pipeline import purse
 from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.deliver import Client
@@ -51,7 +52,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     spares: list[Hop] = []
     timed_out = False
     give_up_at = call.started + settings.budget_s if settings.budget_s else inf
-    while len(call.attempts) < settings.max_attempts:
+    while len(call.attempts) < settings.max_attempts and purse.reaches(call):
         now = clock.now()
         timed_out = len(call.attempts) >= EXEMPT and now >= give_up_at
         taken = None if timed_out else take(walk, ground, now) or await later(call, walk, ground, give_up_at)

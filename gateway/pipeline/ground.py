@@ -17,6 +17,8 @@ from gateway.core.ports import Journal, Store
 from gateway.core.request import Request
 from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
+from gateway.policy.budget import Budgets
+from gateway.policy.keybook import KeyBook
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.providers.auth import credentials, query_credentials
@@ -66,7 +68,7 @@ class Ground:
 
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
-                 store: Store, traces: Traces, tokens: Tokens,
+                 store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook,
                  fetcher: Fetcher, calibration: Calibration | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
@@ -80,6 +82,8 @@ class Ground:
         self.store = store
         self.traces = traces
         self.tokens = tokens
+        self.budgets = budgets
+        self.keybook = keybook
         self.fetcher = fetcher
         self.calibration = calibration or Calibration()
         self._lanes: dict[Any, Lane] = {}

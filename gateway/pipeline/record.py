@@ -1,5 +1,6 @@
 """What is kept of a request? Limits settled, the call closed and handed to the journal, whatever the end was."""
 from gateway.core.call import Call
+from gateway.pipeline import purse
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.limits import Reservation
@@ -23,6 +24,8 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
             reservation.settle(0, call.ended)
     calibrate(call, ground)
     charge(call)
+    if call.hold is not None:
+        purse.settle(call)
     ground.journal.add(call)
 
 

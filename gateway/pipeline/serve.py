@@ -2,6 +2,7 @@
 
     admit     who is it, and may they?               401 403 413 429 leave here
     prepare   what is asked, and of whom?            400 404 422 leave here
+    purse     what may it cost?                      402 429 leave here
     attempts  one target after the other, until a turn is whole; nothing has left before its commit point
     record    always, whatever the end was
 
@@ -18,7 +19,7 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, attempts, prepare, recall, record
+from gateway.pipeline import admit, attempts, prepare, purse, recall, record
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -53,6 +54,8 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         if call.wire == "openai-responses":
             request = await recall.dialogue_of(call, request, ground)
         plan = story.plan(call, request, principal, ground)
+        if principal.scopes:
+            plan = purse.reserve(call, plan, principal, ground)
         reservation = admit.request(request, principal, client, ground)
         await story.run(call, plan, client, ground)
     except GatewayError as error:

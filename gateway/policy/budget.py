@@ -108,6 +108,10 @@ class Budgets:
         self._wall = wall
         self._purses: dict[tuple[str, str], Purse] = {}
 
+    def __bool__(self) -> bool:
+        """Has anybody spent anything?"""
+        return bool(self._purses)
+
     def reserve(self, scopes: tuple[Scope, ...], nanos: int) -> Hold:
         """Set this much aside in every scope. Raises budget; a refusal reserves nothing."""
         day, month = periods(self._wall())

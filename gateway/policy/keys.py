@@ -129,7 +129,7 @@ class KeyRing:
         self.principals = tuple(Principal(key, self._scopes(key, groups)) for key in keys)
         self.anonymous = Principal(None, self._overall if any(one.limited for one in self._overall) else ())
         self._by_digest: dict[bytes, Principal | None] = dict.fromkeys(
-            (bytes.fromhex(row.sha256) for row in self._rows if row.revoked))
+            bytes.fromhex(row.sha256) for row in self._rows if row.revoked)
         self._until: dict[bytes, float] = {}
         for key, principal in reversed(list(zip(keys, self.principals, strict=True))):
             for former in key.former:
@@ -148,8 +148,6 @@ class KeyRing:
         what was sent."""
         if self.open:
             return self.anonymous
-        if self.closed and not self.principals:
-            raise GatewayError("shed", _CLOSED, retry_after_s=CLOSED_RETRY_S)
         told = _MISSING
         bearer = headers.get("authorization")
         if bearer is not None and bearer[:7].lower() == "bearer ":
@@ -169,6 +167,8 @@ class KeyRing:
             if isinstance(found, Principal):
                 return found
             told = found
+        if self.closed:
+            raise GatewayError("shed", _CLOSED, retry_after_s=CLOSED_RETRY_S)
         raise GatewayError("unauthorized", told)
 
     def _find(self, token: str) -> Principal | str:

@@ -147,7 +147,7 @@ class Limits:
         """Admit a request of a client key. Raises limited (429) with the exact wait."""
         if not principal.limited:
             return _FREE
-        account = self._account(principal.name, (principal.rpm, principal.tpm, 0, 0, principal.concurrency))
+        account = self._account(principal.name, (principal.rpm, principal.tpm, principal.rpd, 0, principal.concurrency))
         refused = account.refusal(tokens, now)
         if refused is not None:
             raise _limited("This client key is limited to", refused, tokens)

@@ -20,10 +20,13 @@ from gateway.observe.journals import Journals
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
 from gateway.pipeline.ground import Ground, Inflight
+from gateway.policy.budget import Budgets
+from gateway.policy.keybook import KeyBook
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.routing.health import Health
 from gateway.server.keep import Keeper
+from gateway.server.keykeep import KeyKeeper
 from gateway.store.opening import store_at
 from gateway.store.vault import vault_at
 from gateway.surfaces.desk import Desk
@@ -53,6 +56,10 @@ class Parts(msgspec.Struct):
     calibration: Calibration
     recent: Recent
     series: Series
+    budgets: Budgets
+    ring: KeyRing
+    keybook: KeyBook
+    keykeeper: KeyKeeper
 
 
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
@@ -66,10 +73,13 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     health = Health(dice=Random())
     means = Means(transports["network"], Tokens(transports["network"], clock, vault_at(snapshot.store)), clock)
     recent, series = Recent(), Series()
+    budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
+    book = KeyBook(store.keys, ring, clock, budgets)
     parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
                   journal=journal or journals(snapshot, recent, series), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
-                  tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration())
+                  tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
+                  budgets=budgets, ring=ring, keybook=book, keykeeper=KeyKeeper(book, budgets, store.spent, clock))
     health.usage = limits.shares
     return Desk(ground(snapshot, parts)), parts
 
@@ -88,10 +98,11 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
     parts.series.counting = snapshot.admin.enabled
-    return Ground(snapshot, catalog=catalog(snapshot), keys=KeyRing(snapshot.keys), health=parts.health,
+    parts.ring.configure(snapshot.keys, snapshot.groups, snapshot.overall, snapshot.keys_required)
+    return Ground(snapshot, catalog=catalog(snapshot), keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
-                  calibration=parts.calibration)
+                  calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:
@@ -128,6 +139,7 @@ async def dissolve(parts: Parts) -> None:
     for transport in parts.transports.values():
         await transport.close()
     await parts.keeper.close()
+    await parts.keykeeper.close()
     await parts.store.close()
     await parts.journal.close()
 

@@ -118,6 +118,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None) ->
     server = snapshot.server
     await parts.store.open()
     await parts.keeper.open()
+    await parts.keykeeper.open()
     try:
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
                             unix=server.unix)

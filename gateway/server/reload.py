@@ -62,7 +62,7 @@ class Reloader:
             for path, message in error.problems:
                 log.error("configuration not reloaded: %s: %s", path, message)
             return error.problems
-        if not snapshot.keys and not loopback(self._listener.host):
+        if not snapshot.keys and not snapshot.keys_required and not loopback(self._listener.host):
             problem = ("auth.keys", f"the gateway accepts on {self._listener.host}, which is not loopback: it cannot go on "
                        "without a client key")
             log.error("configuration not reloaded: %s: %s", *problem)

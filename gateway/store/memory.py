@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from gateway.core.clock import Clock
 from gateway.core.ports import Change, Kept, StateRow
 from gateway.store.bounds import IN_MEMORY, MAX_CHANGES, Bounds
-from gateway.core.ports import Kept, StateRow
-from gateway.store.bounds import IN_MEMORY, Bounds
 from gateway.store.memory_keys import MemoryKeys, MemorySpent
 
 

@@ -12,8 +12,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
 
 @pytest.mark.parametrize(("text", "path"), [
     ("[server]\nworkers = 2", "server.workers"),
-    (KEY + "budget_usd_day = 1", "auth.keys[0].budget_usd_day"),
-    (KEY + "budget_usd_month = 0.5", "auth.keys[0].budget_usd_month"),
     ('[store]\nurl = "postgresql://x"', "store.url"),
     ('[state]\nurl = "redis://x"', "state.url"),
     (upstream('[[combos]]\nname = "best"\nstrategy = "fusion"\ntargets = ["a/m"]'), "combos[0].strategy"),

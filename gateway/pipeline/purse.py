@@ -1,0 +1,89 @@
+"""What may this request cost at most, and what has it cost? Set aside before anybody is asked, settled when it is over.
+
+Aside is put the estimated input and the longest possible answer at the list price of the dearest target that may serve. Targets
+whose price nobody knows are not asked for a caller with a budget, unless its key says otherwise.
+"""
+from typing import Final
+
+import msgspec
+
+from gateway.core.call import Attempt, Call
+from gateway.core.errors import GatewayError
+from gateway.core.keys import NANOS
+from gateway.pipeline.ground import Ground
+from gateway.pipeline.prepare import Plan
+from gateway.policy.keys import Principal
+from gateway.prices import Price, at, cost
+from gateway.routing.catalog import Target
+from gateway.routing.resolve import Resolution
+
+OUTPUT_UNKNOWN: Final = 8_192                        # of a model of which nobody says how long its answers may be
+_SILENT: Final = frozenset({"embedding", "rerank", "moderation"})      # kinds whose answers cost no tokens
+FREE: Final = Price()
+
+
+def reserve(call: Call, plan: Plan, principal: Principal, ground: Ground) -> Plan:
+    """Set aside what the plan may cost. Returns the plan without targets that this caller may not spend on; raises budget."""
+    needed = 0
+    if principal.budgeted:
+        if not principal.allow_unknown_price:
+            plan = priced(plan)
+        resolution, request = plan.resolution, plan.request
+        needed = max((bound(target, plan.input_tokens, request.max_tokens, request.n)
+                      for target in (*resolution.targets, *resolution.spare)), default=0)
+    call.hold = ground.budgets.reserve(principal.scopes, needed)
+    return plan
+
+
+def priced(plan: Plan) -> Plan:
+    """Only targets whose price is known. Raises budget when there is none."""
+    resolution: Resolution = plan.resolution
+    known = tuple([target for target in resolution.targets if price_of(target) is not None])
+    spare = tuple([target for target in resolution.spare if price_of(target) is not None])
+    if len(known) == len(resolution.targets) and len(spare) == len(resolution.spare):
+        return plan
+    if not known:
+        raise GatewayError("budget", f"This client key has a budget, and nobody knows the price of {resolution.requested[:200]!r}; "
+                           "the operator can state it (price = {input, output}), or allow_unknown_price for the key.",
+                           param="model", code="price_unknown", status=402)
+    return msgspec.structs.replace(plan, resolution=msgspec.structs.replace(resolution.only(known), spare=spare))
+
+
+def price_of(target: Target) -> Price | None:
+    return FREE if "demo" in target.provider.flags else target.model.price
+
+
+def bound(target: Target, n_input: int, max_tokens: int | None, n: int) -> int:
+    """Nano-dollars of the longest answer that this target may give to so much input."""
+    price, model = price_of(target), target.model
+    if price is None:
+        return 0
+    rate = at(price, n_input)
+    longest = model.max_output or (model.context or 0) - n_input
+    n_output = 0 if model.kind in _SILENT else min(filter(None, (max_tokens, max(longest, 0))), default=OUTPUT_UNKNOWN) * max(n, 1)
+    usd = n_input * max(rate.input, rate.cache_write or 0.0) + n_output * max(rate.output, rate.reasoning or 0.0)
+    return round(usd * NANOS / 1_000_000)
+
+
+def reaches(call: Call) -> bool:
+    """Before another attempt: what the last ones cost is gone. Raises budget when there is no room for one more."""
+    hold = call.hold
+    if hold is not None and call.attempts:
+        hold.spend(sum(map(paid, call.attempts)) - hold.used)
+        hold.again()
+    return True
+
+
+def settle(call: Call) -> None:
+    """The request is over, its attempts are charged."""
+    hold = call.hold
+    total = sum(map(paid, call.attempts))
+    if any(attempt.cost_usd is None and attempt.price is not None for attempt in call.attempts):
+        total = max(total, hold.reserved)            # an answer without counts: what was set aside stands
+    hold.settle(total)
+
+
+def paid(attempt: Attempt) -> int:
+    """Nano-dollars, as far as is known."""
+    usd = attempt.cost_usd if attempt.cost_usd is not None else cost(attempt.usage, attempt.price)
+    return round(usd * NANOS) if usd else 0
