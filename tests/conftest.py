@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gateway.cli.loop import factory
+from gateway.core.clock import Clock
 from gateway.mock.upstream import Answering, Upstream
 
 KEY = "gw-test-key"
@@ -61,16 +62,17 @@ def gateway(stack, tmp_path, monkeypatch) -> StartGateway:
     """``await gateway(toml)``: the real server on a free port with this configuration; returns its address.
 
     The same parts in the same order as `gateway serve`, but in the test's own loop. The listener is left in ``start.listener``.
+    ``clock`` may be one that the test puts forward.
     """
     from gateway.config.load import load
     from gateway.server.listen import listen
 
     monkeypatch.setattr("gateway.observe.access.LineWriter", Unread)
 
-    async def start(config: str) -> str:
+    async def start(config: str, clock: Clock | None = None) -> str:
         file = tmp_path / "gateway.toml"
         file.write_text(config, encoding="utf-8")
-        listener = await listen(load(file, {}), "127.0.0.1", 0)
+        listener = await listen(load(file, {}), "127.0.0.1", 0, clock=clock)
         stack.push_async_callback(listener.close, 0)
         start.listener = listener
         return f"http://127.0.0.1:{listener.port}"

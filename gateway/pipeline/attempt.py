@@ -166,7 +166,7 @@ async def answered(x: Exchange, reply: Reply) -> None:
     x.attempt.headers_at = x.heard()
     assert x.deadline is not None
     x.deadline.headers()
-    if x.plan.resolution.several:
+    if x.ground.learns:
         x.ground.health.learn(x.lane.candidate, reply.headers, x.attempt.headers_at, x.ground.clock.wall())
     if reply.status >= 400:
         await refused(x, reply)

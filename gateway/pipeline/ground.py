@@ -86,6 +86,8 @@ class Ground:
         self.keybook = keybook
         self.fetcher = fetcher
         self.calibration = calibration or Calibration()
+        # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
+        self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
         self._lanes: dict[Any, Lane] = {}
 
     def lane(self, candidate: Candidate) -> Lane:

@@ -15,6 +15,7 @@ from aiohttp.web_request import BaseRequest
 from gateway.admin import door as admin
 from gateway.admin.office import Office
 from gateway.config.snapshot import Snapshot
+from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.server import compose
 from gateway.server.drain import drain
@@ -111,9 +112,9 @@ def tls_context(snapshot: Snapshot) -> ssl.SSLContext | None:
     return context
 
 
-async def listen(snapshot: Snapshot, host: str = "", port: int | None = None) -> Listener:
+async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *, clock: Clock | None = None) -> Listener:
     """A listener that accepts; ``host`` and ``port`` override the configuration (port 0: any free one)."""
-    desk, parts = compose.build(snapshot)
+    desk, parts = compose.build(snapshot, clock=clock)
     listener = Listener(desk, parts)
     server = snapshot.server
     await parts.store.open()
