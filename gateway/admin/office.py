@@ -11,6 +11,7 @@ from gateway.config.schema import Admin
 from gateway.config.snapshot import Snapshot
 from gateway.core.ports import Change
 from gateway.core.redact import mask
+from gateway.jobs.listing import Means
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
 from gateway.pipeline.ground import Ground
@@ -37,6 +38,7 @@ class Office:
         self.throttle = Throttle()
         self.reload: Reload | None = None
         self.read: Read | None = None
+        self.means: Means | None = None              # to ask providers outside of a request
         self.tails = 0                               # logs that are followed now
         self.checking = 0                            # passwords that wait for their check
         self._threads: ThreadPoolExecutor | None = None

@@ -45,6 +45,8 @@ def _operation(route: Route, by_kind: dict[int, Any], components: dict[str, Any]
         "responses": {"200": {"description": "Done.", "content": {kind: {"schema": schema}}},
                       "default": {"description": "It was refused or failed.",
                                   "content": {"application/json": {"schema": {"$ref": REF.format(name="Error")}}}}}}
+    if route.raw:
+        told["requestBody"] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
     if route.body is not None:
         told["requestBody"] = {"required": True, "content": {"application/json": {"schema": by_kind[id(route.body)]}}}
     if route.open:

@@ -42,6 +42,7 @@ class Route(msgspec.Struct, frozen=True):
     query: type[Ask] = Nothing
     body: type[Ask] | None = None
     open: bool = False
+    raw: bool = False                                # the handler reads the body itself
     stream: str = ""                                 # the content type of such an answer
 
 

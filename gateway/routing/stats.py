@@ -159,6 +159,10 @@ class Stats:
     def get(self, key: Key) -> Record | None:
         return self._records.get(key)
 
+    def known(self) -> list[tuple[Key, Record]]:
+        """Everything that was tried."""
+        return list(self._records.items())
+
     def each(self, keys: Iterable[Key]) -> list[Record | None]:
         """The records of many, None where nothing was tried."""
         return list(map(self._records.get, keys))

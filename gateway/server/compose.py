@@ -129,7 +129,9 @@ def jobs(desk: Desk, parts: Parts) -> Jobs:
 def office(desk: Desk, parts: Parts) -> Office:
     """The operator's side, which from now on hears what is logged."""
     logging.getLogger().addHandler(parts.recent)
-    return Office(desk, parts.recent, parts.series)
+    made = Office(desk, parts.recent, parts.series)
+    made.means = parts.means
+    return made
 
 
 async def dissolve(parts: Parts) -> None:

@@ -1,0 +1,218 @@
+"""What the operator's API tells and does, asked over a real socket."""
+import asyncio
+import json
+import logging
+
+import pytest
+
+from gateway.admin.routes import ROUTES
+from gateway.config.load import load
+from gateway.mock import script as say
+from gateway.server.reload import Reloader
+from tests.conftest import client_key, provider
+from tests.talk import ask
+
+
+async def test_the_description_names_every_route(operator):
+    page = await operator("")
+    told = (await page.get("/openapi.json")).json
+    assert told["openapi"].startswith("3.1")
+    named = {(method.upper(), path.removeprefix("/admin/api")) for path, methods in told["paths"].items() for method in methods}
+    assert named == {(route.method, route.path) for route in ROUTES}
+    span = told["paths"]["/admin/api/overview"]["get"]["parameters"][0]
+    assert (span["name"], span["schema"]["maximum"]) == ("minutes", 360)
+
+
+async def test_an_overview_counts_what_went_through(operator, upstream):
+    good, bad = await upstream(say.stream("hello")), await upstream(say.error(500))
+    page = await operator(client_key() + provider(bad, "bad") + provider(good, "good"))
+    for _ in range(3):
+        assert (await ask(page.base_url, stream=True)).status == 200
+    told = (await page.get("/overview?minutes=15")).json
+    assert (told["requests"], told["outcomes"], told["success"]) == (3, {"ok": 3}, 1.0)
+    assert told["failovers"] >= 1 and told["errors"].get("server_error", 0) >= 1
+    assert told["top"][0]["target"] == "good/m" and told["top"][0]["output_tokens"] > 0
+    assert 0 < told["latency"]["p50"] <= told["latency"]["p99"] and told["ttft"]["p50"] > 0
+    assert len(told["curves"]["at"]) == 15 and sum(told["curves"]["requests"]) == 3
+    assert len((await page.get("/overview?minutes=360")).json["curves"]["at"]) == 180
+
+
+@pytest.mark.parametrize("query", ["minutes=0", "minutes=x", "minutes=5&minutes=6", "other=1"])
+async def test_a_query_that_is_wrong_is_refused(operator, query):
+    page = await operator("")
+    answer = await page.get(f"/overview?{query}")
+    assert answer.status == 400 and answer.json["error"]["message"]
+
+
+async def test_what_is_under_way_is_shown_with_its_attempts(operator, upstream):
+    bad, slow = await upstream(say.error(500)), await upstream(say.hang())
+    page = await operator(client_key() + provider(bad, "bad") + provider(slow, "slow"))
+    running = asyncio.create_task(ask(page.base_url, stream=True))
+    await slow.until(lambda: slow.busy == 1)
+    told = (await page.get("/live")).json
+    assert told["count"] == 1
+    [shown] = told["requests"]
+    assert (shown["model"], shown["key"], shown["stream"]) == ("m", "test", True)
+    first, second = shown["attempts"]
+    assert (first["target"], first["error"], second["target"], second["end_ms"]) == ("bad/m", "server_error", "slow/m", None)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    async with asyncio.timeout(5):
+        while (await page.get("/live")).json["count"]:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_provider_that_rests_is_shown_and_can_be_cleared(operator, upstream):
+    up = await upstream([say.error(429, headers={"Retry-After": "600"}), say.stream("again")])
+    page = await operator(client_key() + provider(up, "up"))
+    assert (await ask(page.base_url)).status == 429
+    told = (await page.get("/providers")).json
+    [row] = told["providers"]
+    assert (row["id"], row["state"], row["cooldowns"]) == ("up", "partly resting", 1)
+    assert sum(bad for _, bad in row["strip"]) == 1
+    [cooldown] = told["cooldowns"]
+    assert (cooldown["provider"], cooldown["model"], cooldown["account"], cooldown["kind"]) == ("up", "m", "key1", "rate_limited")
+    assert 590 < cooldown["remaining_s"] <= 600
+    assert (await page.post("/cooldowns/clear", {"provider": "up", "account": "key9"})).status == 404
+    assert (await page.post("/cooldowns/clear", {"provider": "up", "account": "key1"})).json == {"ended": 1}
+    assert (await page.get("/providers")).json["cooldowns"] == []
+    assert (await ask(page.base_url, stream=True)).text == "again"
+    [change] = (await page.get("/audit")).json["changes"]
+    assert (change["action"], change["subject"], change["who"]) == ("cooldown.clear", "up/key1", "loopback")
+
+
+async def test_one_provider_is_shown_with_its_models_and_tested(operator, upstream):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key() + provider(up, "up"))
+    await ask(page.base_url, stream=True)
+    told = (await page.get("/providers/up")).json
+    assert told["models"][0]["id"] == "m" and told["models"][0]["measured"]["success"] == 1.0
+    assert told["provider"]["address"].startswith("http://127.0.0.1:")
+    assert (await page.get("/providers/nobody")).status == 404
+    [verdict] = (await page.post("/providers/up/test")).json["verdicts"]
+    assert verdict["account"] == "key1"
+
+
+async def test_no_key_is_ever_shown(operator, upstream):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key() + provider(up, "up", keys='["sk-very-secret-1234567"]'))
+    await ask(page.base_url)
+    for route in ROUTES:
+        if route.method == "GET" and "{" not in route.path and not route.stream and route.path != "/explain":
+            body = (await page.get(route.path)).body
+            assert b"very-secret" not in body and b"gw-test-key" not in body, route.path
+
+
+async def test_routing_is_explained_with_the_cooldowns_of_the_moment(operator, upstream):
+    a, b = await upstream(say.error(500)), await upstream(say.stream("b"))
+    page = await operator(client_key() + provider(a, "a") + provider(b, "b"))
+    await ask(page.base_url, stream=True)
+    told = (await page.get("/explain?model=m")).json
+    assert told["kind"] == "model"
+    by_label = {place["label"]: place for place in told["places"]}
+    assert by_label["b/m"]["position"] == 1
+    assert by_label["a/m"]["skip"] == "cooldown" and by_label["a/m"]["retry_s"] > 0
+    assert (await page.get("/explain?model=nobody-has-this")).status == 404
+    assert {"auto", "m", "a/m"} <= set((await page.get("/names")).json["names"])
+
+
+async def test_the_playground_answers_like_the_surface_without_a_client_key(operator, upstream):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key(models='["other"]') + provider(up, "up"))
+    answer = await page.post("/playground", {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]})
+    assert answer.status == 200 and b"hello" in answer.body and answer.headers["X-Routed-Via"] == "up/m"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    refused = await page.post("/playground", {"model": "nobody", "messages": []})
+    assert refused.status in (400, 404)
+
+
+async def test_a_trial_asks_everybody_once(operator, upstream):
+    good, bad = await upstream(say.reply("Hello there")), await upstream(say.error(401))
+    page = await operator(client_key() + provider(good, "good") + provider(bad, "bad"))
+    told = (await page.post("/trial", {"targets": ["good/m", "bad/m", "none"]})).json["outcomes"]
+    assert [(one["ok"], one["error"]) for one in told] == [(True, None), (False, "auth"), (False, "no_model")]
+    assert told[0]["text"] == "Hello there" and told[0]["routed"] == "good/m"
+    assert told[1]["attempts"][0]["error"] == "auth"
+
+
+async def test_a_configuration_is_judged_and_compared_without_being_put_in_force(operator, upstream):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key() + provider(up, "up"))
+    text = client_key() + provider(up, "up", keys='["sk-another-secret-99"]') + "[routing]\nmax_attempts = 3\n"
+    told = (await page.post("/config/validate", {"text": text})).json
+    assert told["ok"] and {edit["path"] for edit in told["changes"]} == {"providers[0].api_keys[0].key", "routing.max_attempts"}
+    assert "another-secret" not in json.dumps(told)
+    wrong = (await page.post("/config/validate", {"text": "[server]\nprot = 1\n"})).json
+    assert not wrong["ok"] and wrong["problems"][0]["path"] == "server.prot"
+
+
+async def test_the_configuration_is_shown_compared_and_reloaded(operator, upstream, gateway, tmp_path):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key() + provider(up, "up"))
+    assert (await page.post("/reload")).code == "no_configuration"
+    file, office = tmp_path / "gateway.toml", gateway.listener.office
+    office.read = lambda: load(file, {})
+    office.reload = Reloader(gateway.listener, office.read, file).reload
+    shown = (await page.get("/config")).json
+    assert shown["source"] == str(file) and "sk-up-1" not in shown["text"] and 'id = "up"' in shown["text"]
+    assert {"path": "providers[0].api_keys[0].key", "value": "***"} in shown["settings"]
+    file.write_text(client_key() + provider(up, "new"))
+    assert [edit["path"] for edit in (await page.get("/config/diff")).json["changes"]] == ["providers[0].id"]
+    assert (await page.post("/reload")).json == {"ok": True, "problems": []}
+    assert (await page.get("/providers")).json["providers"][0]["id"] == "new"
+    file.write_text("nonsense")
+    assert not (await page.post("/reload")).json["ok"]
+    actions = [(change["action"], change["ok"]) for change in (await page.get("/audit")).json["changes"]]
+    assert actions == [("reload", False), ("reload", True)]
+
+
+async def test_log_lines_are_shown_masked_and_followed(operator, upstream):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key() + provider(up, "up", keys='["sk-very-secret-1234567"]'))
+    logging.getLogger("gateway.test").warning("the key sk-very-secret-1234567 is in a line")
+    await ask(page.base_url)
+    told = (await page.get("/logs")).json
+    assert told["last"] == len(told["lines"]) or told["lines"]
+    texts = [line["text"] for line in told["lines"]]
+    assert any("gateway.test" in text and "very-secret" not in text for text in texts)
+    assert any("outcome=ok" in text for text in texts)
+    async with page.session.get(f"{page.base_url}/admin/api/logs/tail?after={told['last']}") as tail:
+        assert tail.headers["Content-Type"].startswith("text/event-stream")
+        logging.getLogger("gateway.test").warning("one more")
+        async with asyncio.timeout(5):
+            while b"one more" not in (line := await tail.content.readline()):
+                pass
+        assert json.loads(line.removeprefix(b"data: "))["n"] > told["last"]
+
+
+async def test_bodies_that_are_wrong_are_refused_by_name(operator):
+    page = await operator("")
+    for body, status in ((b"{", 400), (b'{"provider": 5}', 400), (b"[]", 400), (b'{"provider": "x", "more": 1}', 400), (b"\xff", 400)):
+        answer = await page.ask("POST", "/cooldowns/clear", data=body, headers={"X-Gateway-Admin": "1", "Content-Type": "application/json"})
+        assert answer.status == status, body
+    answer = await page.ask("POST", "/cooldowns/clear", data=b"provider=x", headers={"X-Gateway-Admin": "1"})
+    assert answer.status == 415
+    answer = await page.ask("POST", "/cooldowns/clear", data=b"x" * (1 << 20) + b"x",
+                            headers={"X-Gateway-Admin": "1", "Content-Type": "application/json"})
+    assert answer.status == 413
+
+
+async def test_what_is_not_there_is_said(operator):
+    page = await operator("")
+    assert (await page.get("/nothing")).status == 404
+    wrong = await page.ask("DELETE", "/overview")
+    assert (wrong.status, wrong.headers["Allow"]) == (405, "GET")
+    assert (await page.get("/admin/page/../door.py")).status == 404
+    assert (await page.get("/admin/page/%2e%2e/door.py")).status == 404
+
+
+async def test_the_page_comes_with_a_strict_policy(operator):
+    page = await operator("")
+    answer = await page.get("/admin")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    policy = answer.headers["Content-Security-Policy"]
+    assert "script-src 'self'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["X-Request-ID"]
+    again = await page.get("/admin", headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status == 304 and not again.body
+    assert (await page.ask("HEAD", "/admin/page/app.js")).status == 200
