@@ -33,7 +33,8 @@ class Memory:
         self.uses: LruMap[str, int] = LruMap(PLACES)                         # place@account -> requests
         self.good: LruMap[str, tuple[str, str, str]] = LruMap(PLACES)        # scope -> candidate that answered last
         self.sessions: LruMap[tuple[str, str], Bound] = LruMap(SESSIONS)     # (scope, session) -> where
-        self.exclusions: LruMap[str, tuple[float, float, int]] = LruMap(SCOPES)   # provider -> (until, span, good probes)
+        # (scope, provider) -> (until, span, good probes)
+        self.exclusions: LruMap[tuple[str, str], tuple[float, float, int]] = LruMap(SCOPES * 4)
 
     def fork(self) -> "Memory":
         """An independent copy."""

@@ -106,7 +106,9 @@ def leading(pool: Sequence[Scored], excluded: set[str], view: View) -> list[Leg]
         if leg.target.provider.id not in excluded and (view.selectable(leg) if resting else leg.candidates):
             best = score if not found else best
             found.append(leg)
-    return found or [next((leg for _, _, leg in pool if view.selectable(leg)), pool[0][2])]
+    if found:
+        return found
+    return leading(pool, set(), view) if excluded else [pool[0][2]]
 
 
 def rotated(pool: Sequence[Scored], view: View) -> Leg:
@@ -198,32 +200,34 @@ def healing(pool: Sequence[Scored], view: View) -> set[str]:
     for score, _, leg in pool:
         best.setdefault(leg.target.provider.id, (score, leg))
     for id, (score, leg) in best.items():
-        held = memory.exclusions.get(id)
+        key = (view.scope, id)                # by name: a score says nothing outside of the weights that it was made with
+        held = memory.exclusions.get(key)
         state = view.breaker(leg)
         if state == "open" or score < POOR:
             if held is None or (now >= held[0] and state != "half-open"):
                 span = EXCLUDED_S if held is None else min(held[1] * 2, EXCLUDED_MAX_S)
                 held = (now + span, span, 0)
-                memory.exclusions.put(id, held)
+                memory.exclusions.put(key, held)
             found.add(id)
         elif held is not None and state != "half-open" and (now < held[0] or score < WELL):
             found.add(id)
     return found
 
 
-def proved(memory_key: str, ok: bool, view: View) -> None:
+def proved(provider: str, ok: bool, view: View) -> None:
     """An excluded provider was asked all the same: three good answers clear it, a bad one doubles its time."""
-    held = view.memory.exclusions.get(memory_key)
+    key = (view.scope, provider)
+    held = view.memory.exclusions.get(key)
     if held is None:
         return
     until, span, good = held
     if not ok:
         span = min(span * 2, EXCLUDED_MAX_S)
-        view.memory.exclusions.put(memory_key, (view.now + span, span, 0))
+        view.memory.exclusions.put(key, (view.now + span, span, 0))
     elif good + 1 >= PROOFS:
-        view.memory.exclusions.pop(memory_key, None)
+        view.memory.exclusions.pop(key, None)
     else:
-        view.memory.exclusions.put(memory_key, (until, span, good + 1))
+        view.memory.exclusions.put(key, (until, span, good + 1))
 
 
 def incident(pool: Sequence[Scored], view: View) -> bool:

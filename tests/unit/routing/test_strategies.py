@@ -300,12 +300,12 @@ def test_self_healing_excludes_for_longer_each_time_and_readmits_who_scores_well
     scene = Scene("auto", exploration=0.0)
     scene.open("a")
     scene.order()
-    until, span, _ = scene.health.memory.exclusions["a"]
+    until, span, _ = scene.health.memory.exclusions["best", "a"]
     assert (until, span) == (NOW + 300, 300)
     assert "a" != scene.order(NOW + 200)[0]
     scene.health.failed(scene.candidates["a"][0], error("server_error"), NOW + 310, WALL)
     scene.order(NOW + 311)
-    assert scene.health.memory.exclusions["a"][1] == 600
+    assert scene.health.memory.exclusions["best", "a"][1] == 600
 
 
 def test_the_bandit_learns_who_answers():
