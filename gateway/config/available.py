@@ -40,7 +40,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "combos[].judge": (empty, "nothing"),
     "routing.strategy": (none_of("fusion"), "another strategy"),
     "routing.handoff": (one_of("off"), '"off"'),
-    "routing.hedge": (one_of("off", "deadline"), '"off" or "deadline"'),
     "stream.resume": (one_of("off"), '"off"'),
     "cache": (one_of(), "the defaults"),
     "compression": (one_of(), "the defaults"),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available, check, clients, combos, payload, places, upstreams, zero
+from gateway.config import available, check, clients, combos, payload, places, races, upstreams, zero
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError as ConfigError
 from gateway.config.problems import Problems
@@ -84,6 +84,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     available.refuse(config, problems)
     check.server(config, problems)
     check.extras(config, problems)
+    races.check(config, problems)
     check.admin(config, problems)
     keys, groups = clients.client_keys(config, problems, wall), clients.groups(config, problems)
     paths = {order: f"providers[{order}]" for order in range(len(config.providers))}

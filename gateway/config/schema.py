@@ -10,7 +10,7 @@ from msgspec import Meta
 from gateway.config.schema_combos import ComboSettings as ComboSettings
 from gateway.config.schema_combos import ComboStep as ComboStep
 from gateway.config.schema_combos import ComboTable as ComboTable
-from gateway.config.tables import Count, Dollars, Seconds, Size, Strategy, doc
+from gateway.config.tables import Count, Dollars, Seconds, Share, Size, Strategy, doc
 from gateway.config.tables import Table as Table
 from gateway.core.secret import Secret
 from gateway.providers.registry import Kind
@@ -155,7 +155,13 @@ class Routing(Table, frozen=True):
     sticky_ttl_s: Annotated[Seconds, doc("How long a session keeps its target.")] = 1_800
     transient_cooldown_s: Annotated[Seconds, doc("Rest after 5xx, timeout, transport failure and 429 without a stated time.")] = 90
     handoff: Annotated[Literal["off", "on-switch"], doc("Summarise the session when its model changes.")] = "off"
-    hedge: Annotated[Literal["off", "deadline", "race"], doc("`deadline`: the budget also ends a silent attempt.")] = "off"
+    hedge: Annotated[Literal["off", "deadline", "race"],
+                     doc("`deadline`: the budget also ends a silent attempt; `race`: a second is asked, who is first wins.")] = "off"
+    hedge_after_s: Annotated[Seconds, doc("race: silence before the second; 0 = the target's own p95, once it is known.")] = 0
+    hedge_share: Annotated[Share, doc("race: share of requests that may be asked twice.")] = 0.1
+    wait_s: Annotated[float, Meta(ge=0, le=600), doc("Wait so long in all for the nearest cooldown to end, instead of failing.")] = 0
+    max_set_retries: Annotated[int, Meta(ge=0, le=10), doc("Passes over all targets again, when failures may have passed.")] = 0
+    set_retry_delay_s: Annotated[float, Meta(ge=0, le=60), doc("Before such a pass.")] = 2
     rpm_default: Annotated[Count, doc("Requests per minute of an account whose provider sets no rpm; 0 = no limit.")] = 0
     aliases: Annotated[dict[str, str], doc('Names of your own, patterns too: `{"gpt-4*" = "combo/best"}`; the closest wins.')] = {}
     families: Annotated[dict[str, str], doc('What stands in for families nobody serves: `{opus = "a/big", default = "auto"}`.')] = {}

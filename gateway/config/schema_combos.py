@@ -15,6 +15,8 @@ class ComboSettings(Table, frozen=True):
     sticky_ttl_s: Annotated[Seconds | None, doc("How long a session keeps its target; default [routing].sticky_ttl_s.")] = None
     context_pin: Annotated[bool | None, doc("A session stays with its model unless that is unwell for longer.")] = None
     max_retries: Annotated[int | None, Meta(ge=0, le=10), doc("Retries of one target before the next; default 0.")] = None
+    max_set_retries: Annotated[int | None, Meta(ge=0, le=10), doc("Passes over all targets again; default [routing]'s.")] = None
+    set_retry_delay_s: Annotated[float | None, Meta(ge=0, le=60), doc("Pause before one; default [routing]'s.")] = None
     target_timeout_s: Annotated[Seconds | None, doc("Until one target must have answered; 0 (default) = no limit.")] = None
     concurrency: Annotated[Count | None, doc("Requests at a time on one target; 0 (default) = no limit.")] = None
     queue_timeout_s: Annotated[float | None, Meta(ge=0, le=120), doc("Wait for a place when nobody else is left; default 30.")] = None

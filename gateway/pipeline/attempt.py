@@ -58,6 +58,10 @@ class Exchange(Hop):
         return self.turn.first_token_at
 
     @property
+    def silent(self) -> bool:
+        return not self.turn.spoke
+
+    @property
     def said(self) -> int:
         return self.turn.text_chars
 

@@ -17,6 +17,7 @@ from gateway.core.ports import Journal, Store
 from gateway.core.request import Request
 from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
+from gateway.pipeline.extras import Extras
 from gateway.policy.budget import Budgets
 from gateway.policy.keybook import KeyBook
 from gateway.policy.keys import KeyRing
@@ -69,7 +70,7 @@ class Ground:
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
                  store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook,
-                 fetcher: Fetcher, calibration: Calibration | None = None) -> None:
+                 fetcher: Fetcher, calibration: Calibration | None = None, extras: Extras | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -86,6 +87,7 @@ class Ground:
         self.keybook = keybook
         self.fetcher = fetcher
         self.calibration = calibration or Calibration()
+        self.extras = extras or Extras()
         # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
         self._lanes: dict[Any, Lane] = {}

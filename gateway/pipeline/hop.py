@@ -1,19 +1,27 @@
 """What is one try, whatever is asked? The facts that the loop of attempts needs; what is tried adds its own."""
 from math import inf
+from typing import TYPE_CHECKING
 
 from gateway.core.call import Attempt, Call
 from gateway.core.events import Usage
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
 from gateway.pipeline.prepare import Plan
+from gateway.policy.limits import Reservation
+from gateway.routing.catalog import Leg
 from gateway.upstream.deadline import Deadline
+
+if TYPE_CHECKING:
+    from gateway.pipeline.hedge import Race
+
+NOTHING = Reservation(None)
 
 
 class Hop:
     """One attempt with everything it works on. ``commit_by``: when it is given up if nothing has left (hedge deadline)."""
 
     __slots__ = ("call", "attempt", "lane", "plan", "client", "ground", "commit_by", "deadline", "overdue",
-                 "own_time")
+                 "own_time", "reservation", "leg", "race")
 
     def __init__(self, call: Call, attempt: Attempt, lane: Lane, plan: Plan, client: Client, ground: Ground) -> None:
         self.call = call
@@ -26,6 +34,9 @@ class Hop:
         self.deadline: Deadline | None = None
         self.own_time = False                        # commit_by is the target's own, so missing it is its fault
         self.overdue = False                         # ended by our own budget, not by a limit of its own
+        self.reservation = NOTHING                   # what it holds of its account's limits
+        self.leg: Leg | None = None                  # its place in the walk
+        self.race: Race | None = None                # who is asked at the same time
 
     def asks(self) -> None:
         """From here on it waits for the upstream."""
@@ -48,6 +59,11 @@ class Hop:
         return None
 
     @property
+    def silent(self) -> bool:
+        """Has it said nothing yet that a client would want to read?"""
+        return True
+
+    @property
     def said(self) -> int:
         """Characters of an answer that was refused: the longest is delivered when nobody is left."""
         return 0
@@ -60,3 +76,4 @@ class Hop:
         """It is over: what refers back to it is dropped, so that a request's bodies are freed now and not when cycles are
         looked for. With prompts of 100 KB that is 90 MB."""
         self.deadline = None
+        self.race = None

@@ -74,6 +74,16 @@ def reaches(call: Call) -> bool:
     return True
 
 
+def doubled(call: Call) -> bool:
+    """Is there money for a second attempt at the same time? Then it is set aside."""
+    try:
+        if call.hold is not None:
+            call.hold.twice()
+    except GatewayError:
+        return False
+    return True
+
+
 def settle(call: Call) -> None:
     """The request is over, its attempts are charged."""
     hold = call.hold

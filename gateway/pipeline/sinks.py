@@ -81,6 +81,8 @@ class StreamSink:
         x = self.x
         if not x.client.committed:
             await self._commit(now)
+        elif not x.attempt.committed:
+            return                                   # another target was first; this one's timer may still fire once
         if self._ripe:
             out, self._ripe = self._ripe + out, []
         if x.veil is not None:
@@ -212,7 +214,9 @@ def shown(x: "Exchange", model: str) -> Shown:
 
 
 def commit(x: Hop, now: float) -> None:
-    """The commit point: from here on this target answers."""
+    """The commit point: from here on this target answers, and who was asked at the same time is left."""
+    if x.race is not None:
+        x.race.won(x, now)
     x.client.committed = x.attempt.committed = True
     x.client.route_headers = route_headers(x.attempt.label, x.call.attempts, x.ground.snapshot.log.fallback_detail_header,
                                            x.call.started)

@@ -92,6 +92,16 @@ class Hold:
         if self.used and self.reserved:
             self._budgets.check(self.scopes, self._purses, 0, self.reserved)
 
+    def twice(self) -> None:
+        """Two attempts at the same time: as much again is set aside. Raises budget where that does not fit."""
+        more = self.reserved
+        if more:
+            self._budgets.check(self.scopes, self._purses, more, more)
+            for pair in self._purses:
+                for purse in pair:
+                    purse.held += more
+            self.reserved += more
+
     def settle(self, total: int) -> None:
         """The request is over and cost this in all. Doing so again does nothing."""
         purses, self._purses = self._purses, ()

@@ -19,6 +19,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sticky_ttl_s: float | None = None        # None = [routing].sticky_ttl_s
     context_pin: bool = False
     max_retries: int = 0
+    max_set_retries: int | None = None       # None = [routing]'s, as the next
+    set_retry_delay_s: float | None = None
     target_timeout_s: float = 0.0
     concurrency: int = 0
     queue_timeout_s: float = 30.0

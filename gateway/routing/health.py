@@ -216,7 +216,7 @@ class Health:
             self._retire(candidate.target, error, now)
 
     def succeeded(self, candidate: Candidate, now: float = 0.0, *, first_s: float = 0.0, rate: float = 0.0,
-                  tokens: int = 0) -> None:
+                  tokens: int = 0, whole: bool = False) -> None:
         """An answer: what was counted against this candidate and its model is forgotten; cooldowns run on."""
         key, target = candidate.key, candidate.target
         if self._failures:
@@ -237,7 +237,7 @@ class Health:
             self._proved(candidate)
         if tokens and self.learned.known:
             self.learned.proved(target, tokens)
-        self.stats.add(candidate, True, now, first_s, rate)
+        self.stats.add(candidate, True, now, first_s, rate, whole)
 
     def learn(self, candidate: Candidate, headers: Mapping[str, str], now: float, wall: float) -> None:
         """What the headers of an answer say about the account's quota."""

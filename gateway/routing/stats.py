@@ -1,10 +1,11 @@
 """How well and how fast did somebody answer lately? Per candidate; what orders and the bandit go by.
 
-Latency is kept as the last samples of the time to the first token, successes and failures as counts that halve every two days.
+Latency is kept as the last samples of the time to the first token, successes and failures as counts that halve every two days. An
+answer that came whole says more about its length than about who gave it: it counts where nobody streamed.
 """
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from gateway.core.bounded import LruMap
@@ -25,11 +26,13 @@ SLOW_MS: Final = 5000.0
 class Record:
     """What is known of one candidate. What happened is noted and only reckoned up when somebody looks."""
 
-    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_pace", "_rate", "_samples", "_spread", "_told", "noted")
+    __slots__ = ("_at", "_bad", "_dirty", "_good", "_mean", "_p95", "_pace", "_rate", "_samples", "_spread", "_told", "_wholes",
+                 "noted")
 
     def __init__(self, now: float) -> None:
         self.noted: list[tuple[bool, float, float, float]] = []      # (ok, first token in ms, tokens a second, when)
         self._samples: deque[float] = deque(maxlen=SAMPLES)
+        self._wholes: deque[float] | None = None      # of answers that came whole; noted as negative milliseconds
         self._good = self._bad = 0.0
         self._at = now
         self._dirty = False
@@ -44,16 +47,34 @@ class Record:
         decay = 0.5 ** ((now - self._at) / HALF_LIFE_S) if now > self._at else 1.0
         good = sum(each[0] for each in noted)
         self._good, self._bad, self._at = self._good * decay + good, self._bad * decay + len(noted) - good, now
-        first = [min(each[1], LONGEST_MS) for each in noted if each[1] > 0]
-        if first:
-            self._samples.extend(first)
-            self._dirty = True
-            self._told = None
+        for _, ms, _, _ in noted:
+            if ms:
+                self._sample(ms)
         for _, _, rate, _ in noted:
             if rate > 0:
                 self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
         self._pace = None
         self.noted.clear()
+
+    def _sample(self, ms: float) -> None:
+        if ms > 0:
+            self._samples.append(min(ms, LONGEST_MS))
+        else:
+            if self._wholes is None:
+                self._wholes = deque(maxlen=SAMPLES)
+            self._wholes.append(min(-ms, LONGEST_MS))
+        self._dirty = True
+        self._told = None
+
+    @property
+    def _known(self) -> Sequence[float]:
+        return self._samples or self._wholes or ()
+
+    def samples(self, whole: bool) -> Sequence[float]:
+        """Milliseconds to the first token, or to whole answers."""
+        if self.noted:
+            self.reckon()
+        return (self._wholes or ()) if whole else self._samples
 
     def counts(self, now: float) -> tuple[float, float]:
         """(successes, failures), the old ones worth less."""
@@ -76,7 +97,7 @@ class Record:
     def n(self) -> int:
         if self.noted:
             self.reckon()
-        return len(self._samples)
+        return len(self._known)
 
     @property
     def success(self) -> float | None:
@@ -106,9 +127,9 @@ class Record:
         """(p95, or the mean of few samples; standard deviation) in milliseconds; None without any sample."""
         if self.noted:
             self.reckon()
-        if self._told is None and self._samples:
+        if self._told is None and self._known:
             self._refresh()
-            self._told = (self._p95 if len(self._samples) >= ENOUGH else self._mean, self._spread)
+            self._told = (self._p95 if len(self._known) >= ENOUGH else self._mean, self._spread)
         return self._told
 
     def pace(self) -> float:
@@ -117,7 +138,7 @@ class Record:
             self.reckon()
         if self._pace is None:
             through = 1 - math.exp(-self._rate / USUAL_RATE) if self._rate else None
-            quick = min(max((SLOW_MS - self.mean_ms) / (SLOW_MS - QUICK_MS), 0.0), 1.0) if self._samples else None
+            quick = min(max((SLOW_MS - self.mean_ms) / (SLOW_MS - QUICK_MS), 0.0), 1.0) if self._known else None
             if through is None:
                 self._pace = UNKNOWN_PACE if quick is None else quick
             else:
@@ -129,13 +150,17 @@ class Record:
             self.reckon()
         if not self._dirty:
             return
-        ordered = sorted(self._samples)
+        ordered = sorted(self._known)
         n = len(ordered)
         self._mean = sum(ordered) / n
-        self._p95 = ordered[min(math.ceil(0.95 * n), n) - 1]
+        self._p95 = p95(ordered)
         spread = math.sqrt(sum((ms - self._mean) ** 2 for ms in ordered) / n)
         self._spread = spread if n >= ENOUGH else max(spread, _DEVIATION_MS, 0.1 * self._p95)
         self._dirty = False
+
+
+def p95(ordered: Sequence[float]) -> float:
+    return ordered[min(math.ceil(0.95 * len(ordered)), len(ordered)) - 1]
 
 
 class Stats:
@@ -146,15 +171,33 @@ class Stats:
     def __init__(self, limit: int = 20_000) -> None:
         self._records: LruMap[Key, Record] = LruMap(limit)
 
-    def add(self, candidate: Candidate, ok: bool, now: float, first_s: float = 0.0, rate: float = 0.0) -> None:
-        """One attempt: seconds to its first token (0 = none came), tokens a second (0 = unknown)."""
+    def add(self, candidate: Candidate, ok: bool, now: float, first_s: float = 0.0, rate: float = 0.0,
+            whole: bool = False) -> None:
+        """One attempt: seconds to its first token (0 = none came), tokens a second (0 = unknown); ``whole``: it did not stream."""
         record = self._records.get(candidate.key)
         if record is None:
             record = Record(now)
             self._records.put(candidate.key, record)
-        record.noted.append((ok, first_s * 1000, rate, now))
+        record.noted.append((ok, first_s * (-1000 if whole else 1000), rate, now))
         if len(record.noted) >= SAMPLES:
             record.reckon()
+
+    def waited(self, candidate: Candidate, so_long_s: float, whole: bool) -> None:
+        """It was left, silent after so long: neither good nor bad, but no reason to believe that it is quick."""
+        record = self._records.get(candidate.key)
+        if record is not None and so_long_s > 0:
+            record.samples(whole)
+            record._sample(so_long_s * (-1000 if whole else 1000))
+
+    def usual_s(self, candidate: Candidate, whole: bool) -> float | None:
+        """The p95 of its seconds to the first token (or to the whole answer), of all accounts of its model where its own are too
+        few; None = not enough is known."""
+        own = self._records.get(candidate.key)
+        found = own.samples(whole) if own is not None else ()
+        if len(found) < ENOUGH:
+            records = [self._records.get(each.key) for each in candidate.target.candidates]
+            found = [ms for record in records if record is not None for ms in record.samples(whole)]
+        return p95(sorted(found)) / 1000 if len(found) >= ENOUGH else None
 
     def get(self, key: Key) -> Record | None:
         return self._records.get(key)

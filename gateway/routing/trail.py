@@ -41,8 +41,8 @@ def route_headers(label: str, attempts: Sequence[Attempt], detail: bool, started
 
 
 def failed(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """The hops that failed while another target could still take over."""
-    return [attempt for attempt in attempts if attempt.error is not None and not attempt.committed]
+    """The hops that failed while another target could still take over, and those that another one outran."""
+    return [attempt for attempt in attempts if attempt.hedged or (attempt.error is not None and not attempt.committed)]
 
 
 def sentence(attempts: Sequence[Attempt]) -> str:
@@ -53,14 +53,12 @@ def sentence(attempts: Sequence[Attempt]) -> str:
 
 
 def _hop(hop: Attempt) -> str:
-    assert hop.error is not None
-    return f"{encode(hop.label)} key{hop.key}={hop.error.kind}"
+    return f"{encode(hop.label)} key{hop.key}={hop.error.kind if hop.error is not None else 'hedged'}"
 
 
 def _detail(hop: Attempt, started: float) -> str:
-    assert hop.error is not None
     offset_ms, took_ms = round((hop.started - started) * 1000), round((hop.ended - hop.started) * 1000)
-    message = encode(hop.error.message.replace(";", ","), MESSAGE_CHARS)
+    message = encode(hop.error.message.replace(";", ","), MESSAGE_CHARS) if hop.error is not None else "another was first"
     return f"{_hop(hop)} t={offset_ms}+{took_ms}ms msg={message}"
 
 

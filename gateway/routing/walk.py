@@ -25,7 +25,7 @@ UNKNOWN_MODELS: Final = 3        # distinct models that a provider does not know
 CHOICES_WIRES: Final = frozenset({"openai-chat"})      # formats that can ask for n > 1, besides the one that did
 AGAIN: Final = frozenset({"timeout", "overloaded", "server_error", "transport", "rate_limited"})
 SPENT: Final = frozenset({"out_of_credits", "suspended", "daily_quota_exhausted"})
-
+PASSING: Final = frozenset({"transient", "quota"})     # rules of failures that pass by themselves
 
 _BUSY: Final[dict[Key, float]] = {}
 _UNKNOWN: Final[frozenset[Key]] = frozenset()
@@ -36,8 +36,8 @@ OPENED: Final[dict[str, tuple[View, Leg]]] = {}        # place -> (view of the i
 class Walk:
     """The walk of one request. Nothing here is shared but ``health``."""
 
-    __slots__ = ("_again", "_busy", "_health", "_images", "_learned", "_leg", "_many", "_retried", "_skipped",
-                 "_spent", "_tools", "_turns", "_unknown", "legs", "opened", "requested", "resolution", "tokens", "view")
+    __slots__ = ("_again", "_beside", "_busy", "_excused", "_failures", "_health", "_images", "_learned", "_leg", "_many", "_retried",
+                 "_skipped", "_spent", "_tools", "_turns", "_unknown", "legs", "opened", "requested", "resolution", "tokens", "view")
 
     def __init__(self, resolution: Resolution, request: Request, health: Health, input_tokens: int, now: float,
                  ask: Ask = NOTHING, sticky_ttl_s: float = 0.0, telling: bool = False) -> None:
@@ -63,6 +63,9 @@ class Walk:
         self._leg: Leg | None = None
         self._again: Candidate | None = None
         self._spent = False
+        self._beside: Target | None = None
+        self._failures: tuple[tuple[Candidate, GatewayError], ...] = ()
+        self._excused: frozenset[Key] = _UNKNOWN
         # Shared and empty until something is put in: most walks end with their first candidate.
         self._busy, self._unknown, self._retried, self.opened = _BUSY, _UNKNOWN, _RETRIED, OPENED
 
@@ -102,6 +105,8 @@ class Walk:
 
     def _last(self, waiting: tuple[Leg, Candidate] | None, now: float) -> Candidate | None:
         """Nobody is free: who is being tried by somebody else, a spare for those out of credits, who may well be back."""
+        if self._beside is not None:
+            return None
         if waiting is not None:
             self._leg = waiting[0]
             return waiting[1]
@@ -109,12 +114,13 @@ class Walk:
             self._spent = False
             self.legs = [*self.legs, *(target.leg for target in self.resolution.spare)]
             return self.next(now)
-        if self._skipped is not None:
+        back = self._excusable if self._excused else self._health.probing if self._skipped is None else None
+        if back is None:
             return None
         for leg in self.legs:
             if not self.gate(leg.target, now):
                 for candidate in leg.candidates:
-                    if self._health.probing(candidate, now):
+                    if back(candidate, now):
                         self._health.asked(candidate, now)
                         self._leg = leg
                         return candidate
@@ -133,6 +139,21 @@ class Walk:
                 self._retried = {**self._retried, candidate.key: done + 1}
                 self._again = candidate
                 return
+        self._failures = (*self._failures, (candidate, error))
+        self._skip(candidate, error)
+        target, skipped = candidate.target, self._skipped
+        assert skipped is not None
+        self._spent = self._spent or error.kind in SPENT
+        if error.kind == "model_not_found":
+            self._unknown = self._unknown | {target.key}
+            if sum(1 for key in self._unknown if key[0] == target.provider.id) >= UNKNOWN_MODELS:
+                skipped.add(target.provider_key)
+            elif self.resolution.kind in ("combo", "family"):
+                self.legs = outcome.with_siblings(self.legs, target)
+        if self.view is not None:
+            outcome.failed(self, candidate)
+
+    def _skip(self, candidate: Candidate, error: GatewayError) -> None:
         skipped = self._skipped
         if skipped is None:
             skipped = self._skipped = set()
@@ -144,15 +165,40 @@ class Walk:
             skipped.add(target.key)
         elif skip == "provider":
             skipped.add(target.provider_key)
-        self._spent = self._spent or error.kind in SPENT
-        if error.kind == "model_not_found":
-            self._unknown = self._unknown | {target.key}
-            if sum(1 for key in self._unknown if key[0] == target.provider.id) >= UNKNOWN_MODELS:
-                skipped.add(target.provider_key)
-            elif self.resolution.kind in ("combo", "family"):
-                self.legs = outcome.with_siblings(self.legs, target)
-        if self.view is not None:
-            outcome.failed(self, candidate)
+
+    @property
+    def passing(self) -> bool:
+        """Did anybody fail of something that may be over in a moment, and not say when?"""
+        return any(passes(error) for _, error in self._failures)
+
+    def renew(self, excuse: bool = False) -> None:
+        """Another pass: who failed of what passes, or had no room, may be asked again, once he rests no more. ``excuse``: also
+        while he rests for what we only guessed."""
+        failures = self._failures
+        self._skipped, self._busy, self._retried = None, _BUSY, _RETRIED
+        self._excused = frozenset(c.key for c, error in failures if passes(error)) if excuse else _UNKNOWN
+        self._failures = tuple(each for each in failures if OUTCOMES[each[1].kind].rule not in PASSING)
+        for candidate, error in self._failures:
+            self._skip(candidate, error)
+
+    def _excusable(self, candidate: Candidate, now: float) -> bool:
+        if candidate.key not in self._excused or (self._skipped is not None and not self._skipped.isdisjoint(candidate.keys)):
+            return False
+        found = self._health.cooldown(candidate, now)
+        return found is None or found.source == "heuristic"
+
+    def beside(self, target: Target | None) -> None:
+        """For a race: until it is None again, ``next`` gives only somebody of another target who is free without a question."""
+        if target is not None:
+            self._skipped = {*(self._skipped or ()), target.key}
+        elif self._skipped is not None and self._beside is not None:
+            self._skipped.discard(self._beside.key)
+            self._skipped = self._skipped or None
+        self._beside = target
+
+    def at(self, leg: Leg | None) -> None:
+        """What is told next concerns the candidate of this place."""
+        self._leg = leg
 
     def succeeded(self, candidate: Candidate, now: float) -> None:
         """The turn was whole: what strategies and sessions remember of it."""
@@ -229,6 +275,11 @@ class Walk:
         return self.resolution.settings if combo is None else combo.overrides.get(candidate.target.provider.id, combo.settings)
 
     @property
+    def rank(self) -> int:
+        """The place of the candidate that ``next`` gave last, in the order of now, from 1."""
+        return next((i for i, leg in enumerate(self.legs, 1) if leg is self._leg), 0)
+
+    @property
     def current(self) -> Leg | None:
         """The place of the candidate that ``next`` gave last."""
         return self._leg
@@ -276,3 +327,8 @@ class Walk:
         start %= len(candidates)
         turned = candidates[start:] + candidates[:start] if start else candidates
         return tuple(sorted(turned, key=lambda c: c.account.priority)) if leg.target.ranked else turned
+
+
+def passes(error: GatewayError) -> bool:
+    """May it be over in a moment, without anybody having said when?"""
+    return OUTCOMES[error.kind].rule in PASSING and error.retry_after_s is None

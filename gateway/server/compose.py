@@ -19,6 +19,7 @@ from gateway.observe.access import AccessLog
 from gateway.observe.journals import Journals
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
+from gateway.pipeline.extras import Extras
 from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.budget import Budgets
 from gateway.policy.keybook import KeyBook
@@ -54,6 +55,7 @@ class Parts(msgspec.Struct):
     means: Means
     discovery: Discovery
     calibration: Calibration
+    extras: Extras
     recent: Recent
     series: Series
     budgets: Budgets
@@ -79,7 +81,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   journal=journal or journals(snapshot, recent, series), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
-                  budgets=budgets, ring=ring, keybook=book, keykeeper=KeyKeeper(book, budgets, store.spent, clock))
+                  budgets=budgets, ring=ring, keybook=book, keykeeper=KeyKeeper(book, budgets, store.spent, clock), extras=Extras())
     health.usage = limits.shares
     return Desk(ground(snapshot, parts)), parts
 
@@ -102,7 +104,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     return Ground(snapshot, catalog=catalog(snapshot), keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
-                  calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook)
+                  calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, extras=parts.extras)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:

@@ -100,6 +100,7 @@ class Listener:
         self.office.close()
         for server in self._sockets:
             server.close()
+        await self.parts.extras.close()
         await drain(self._server, self.parts.inflight, drain_s)
         await compose.dissolve(self.parts)
 

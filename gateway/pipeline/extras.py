@@ -1,0 +1,51 @@
+"""What goes upstream that no client waits for, and how much of it? Hedges by a budget, shadows by number; both outlive a reload."""
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final
+
+BURST: Final = 10.0                              # hedges that may be saved up
+
+
+class Budget:
+    """A bucket of tokens. It begins with one, so that the first slow request is helped."""
+
+    __slots__ = ("_level", "spent")
+
+    def __init__(self) -> None:
+        self._level = 1.0
+        self.spent = 0                           # since the start, for those who count
+
+    def earn(self, share: float) -> None:
+        self._level = min(self._level + share, BURST)
+
+    @property
+    def left(self) -> bool:
+        return self._level >= 1.0
+
+    def spend(self) -> None:
+        self._level -= 1.0
+        self.spent += 1
+
+
+class Extras:
+    """The extra work of one process."""
+
+    __slots__ = ("hedges", "shadows")
+
+    def __init__(self) -> None:
+        self.hedges = Budget()
+        self.shadows: set[asyncio.Task[None]] = set()
+
+    def start(self, shadow: Coroutine[Any, Any, None]) -> None:
+        """Run it in the background; the caller has looked at how many there are."""
+        task = asyncio.create_task(shadow)
+        self.shadows.add(task)
+        task.add_done_callback(self.shadows.discard)
+
+    async def close(self) -> None:
+        """Leave them all now."""
+        running = list(self.shadows)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
