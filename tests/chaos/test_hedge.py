@@ -174,3 +174,16 @@ async def test_who_rests_is_no_rival(gateway, upstream):
     b.answer = say.stream("late").later(0.25)
     got = await ask(base_url, {"model": "b/m", "messages": [{"role": "user", "content": "hi"}]}, stream=True, headers=AUTH)
     assert got.status == 200 and len(a.requests) == 1
+
+
+PRICED = '[{id = "m", max_output = 1000, price = {input = 1.0, output = 1.0}}]'
+
+
+@pytest.mark.parametrize(("budget", "n_asked"), [("0.0015", 0), ("0.0100", 1)])
+async def test_a_key_whose_budget_has_no_room_for_two_is_not_asked_twice(gateway, upstream, budget, n_asked):
+    a, b = await upstream(say.stream("from a").later(0.3)), await upstream(say.hang())
+    base_url = await gateway(client_key(budget_usd_day=budget) + RACE + provider(a, "a", models=PRICED) + provider(b, "b", models=PRICED))
+    assert (await ask(base_url, stream=True)).text == "from a"
+    assert len(b.requests) == n_asked
+    assert await rests(gateway)
+    assert all(purse.held == 0 for purse in gateway.listener.parts.budgets._purses.values())
