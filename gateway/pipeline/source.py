@@ -131,7 +131,7 @@ class Source:
             if decoder is None:
                 limit = self.x.ground.snapshot.stream.max_frame_bytes
                 decoder = self._decoder = self.wire.decoder(self.x.same, self.x.sink.model, limit)
-                self._numbered = cast(Numbered, decoder) if hasattr(decoder, "passed") else None
+                self._numbered = cast(Numbered, decoder) if self.x.same and hasattr(decoder, "passed") else None
             return decoder.feed(data) if data else decoder.close()
         if not whole.strip():
             raise GatewayError("bad_reply", "The provider answered 200 with an empty body.")
