@@ -6,13 +6,15 @@ import click
 
 import gateway
 
-# verb -> what the list of commands says about it; `gateway/cli/<verb>.py` holds it as `command`
+# verb -> what the list of commands says about it; `gateway/cli/<verb>.py` (- is _) holds it as `command`
 COMMANDS: Final[dict[str, str]] = {
     "serve": "Run the gateway.",
     "check": "Validate a configuration and name every problem.",
     "explain": "Show which targets would serve a model now, and why.",
     "models": "List what can be asked for.",
     "providers": "List the upstreams, their accounts and models.",
+    "keys": "Make, list, rotate and revoke client keys.",
+    "admin-password": "Make the hash of the operator's password.",
     "bench": "Load-test a gateway against the built-in upstream.",
     "doctor": "Look for what usually goes wrong on this machine.",
 }
@@ -27,7 +29,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = importlib.import_module(f"gateway.cli.{cmd_name}").command
+        found = importlib.import_module(f"gateway.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(found, click.Command)
         return found
 

@@ -10,6 +10,7 @@ from gateway.admin.office import Office
 from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
+from gateway.core.errors import GatewayError
 from gateway.core.ports import Journal, Store
 from gateway.jobs.background import Jobs
 from gateway.jobs.discovery import Discovery
@@ -21,7 +22,7 @@ from gateway.observe.recent import Recent
 from gateway.observe.series import Series
 from gateway.pipeline.extras import Extras
 from gateway.pipeline.ground import Ground, Inflight
-from gateway.policy.budget import Budgets
+from gateway.policy.budget import Budgets, periods
 from gateway.policy.keybook import KeyBook
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
@@ -118,6 +119,23 @@ async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) 
     finally:
         await tokens.close()
         await transport.close()
+
+
+async def with_keys(snapshot: Snapshot, work: Callable[[KeyBook], Awaitable[T]]) -> T:
+    """Do something with the client keys of a store that a running gateway may use at the same time. Raises GatewayError."""
+    clock = SystemClock()
+    store, budgets, ring = store_at(snapshot.store, clock), Budgets(clock.wall), KeyRing(wall=clock.wall)
+    ring.configure(snapshot.keys, snapshot.groups)
+    book = KeyBook(store.keys, ring, clock, budgets)
+    await store.open()
+    try:
+        if not store.reachable:
+            raise GatewayError("internal", "The store cannot be opened; its log line says why.", status=503)
+        await book.open()
+        budgets.others(await store.spent.spent(periods(clock.wall()), True))
+        return await work(book)
+    finally:
+        await store.close()
 
 
 def jobs(desk: Desk, parts: Parts) -> Jobs:
