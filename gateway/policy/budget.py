@@ -71,13 +71,13 @@ class Purse:
 class Hold:
     """What one request has reserved, and what it has spent so far."""
 
-    __slots__ = ("_budgets", "_purses", "reserved", "scopes", "used")
+    __slots__ = ("_budgets", "_one", "_purses", "reserved", "scopes", "used")
 
     def __init__(self, budgets: "Budgets", scopes: tuple[Scope, ...], purses: tuple[tuple[Purse, Purse], ...], reserved: int) -> None:
         self._budgets = budgets
         self._purses = purses
         self.scopes = scopes
-        self.reserved = reserved
+        self.reserved = self._one = reserved
         self.used = 0
 
     def spend(self, nanos: int) -> None:
@@ -93,10 +93,10 @@ class Hold:
             self._budgets.check(self.scopes, self._purses, 0, self.reserved)
 
     def twice(self) -> None:
-        """Two attempts at the same time: as much again is set aside. Raises budget where that does not fit."""
-        more = self.reserved
+        """Two attempts at the same time: as much again is set aside, once. Raises budget where that does not fit."""
+        more = 2 * self._one - self.reserved
         if more:
-            self._budgets.check(self.scopes, self._purses, more, more)
+            self._budgets.check(self.scopes, self._purses, more, 2 * self._one)
             for pair in self._purses:
                 for purse in pair:
                     purse.held += more
