@@ -4,9 +4,8 @@ from typing import Annotated, Final
 import msgspec
 
 from gateway.admin.visit import Ask, Facts, Visit
-from gateway.core.request import Request
-from gateway.routing.explain import Place, explain
-from gateway.routing.resolve import resolve
+from gateway.pipeline.explaining import RequestFacts, explain_live
+from gateway.routing.explain import Place
 
 MOST: Final = 500
 
@@ -32,14 +31,10 @@ class Explained(Facts, frozen=True):
 async def explained(visit: Visit) -> Explained:
     """Raises no_model, like a request would."""
     asked: Described = visit.query
-    ground = visit.ground
-    request = Request(wire="openai-chat", raw=b"", body=None, model=asked.model, stream=True, n=asked.n, images=int(asked.image),
-                      tools={"a_tool": None} if asked.tools else {})
-    resolution = resolve(asked.model, ground.catalog)
-    places = explain(asked.model, ground.catalog, ground.health, request, asked.tokens, ground.clock.now(),
-                     sticky_ttl_s=ground.snapshot.routing.sticky_ttl_s)
-    return Explained(model=asked.model, kind=resolution.kind, strategy=resolution.strategy, places=places[:MOST],
-                     more=max(len(places) - MOST, 0))
+    facts = RequestFacts(tools=asked.tools, image=asked.image, tokens=asked.tokens, n=asked.n)
+    found = explain_live(visit.ground, asked.model, facts)
+    return Explained(model=asked.model, kind=found.kind, strategy=found.strategy, places=found.places[:MOST],
+                     more=max(len(found.places) - MOST, 0))
 
 
 class Names(Facts, frozen=True):

@@ -268,6 +268,7 @@ class Log(Table, frozen=True):
     level: Annotated[Literal["debug", "info", "warning", "error"], doc("Least severity that is written.")] = "info"
     format: Annotated[Literal["text", "json"], doc("Form of a line.")] = "text"
     fallback_detail_header: Annotated[bool, doc("Send X-Fallback-Detail.")] = False
+    decision_header: Annotated[bool, doc("Send X-Gateway-Decision: who was to be asked, in which order and why.")] = False
     capture_bodies: Annotated[bool, doc("Keep request and response bodies with the records.")] = False
 
 

@@ -64,6 +64,7 @@ class Call(msgspec.Struct, kw_only=True):
     error: GatewayError | None = None
     routed: str = ""
     strategy: str = ""                          # by which the targets were put in order
+    places: int = 0                             # how many there were in that order
     decision: str = ""                          # why in this order, in a line
     first_token_at: float = 0.0
     committed_at: float = 0.0

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import hedge, purse
+from gateway.pipeline import explaining, hedge, purse
 from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.booking import tried
@@ -35,9 +35,9 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     """Deliver an answer or raise the GatewayError that ends the request."""
     clock, settings = ground.clock, ground.snapshot.routing
     asked = ask(plan.request, plan.resolution, call.principal, client, settings.sticky_ttl_s > 0)
-    call.strategy = plan.resolution.strategy
     walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started, asked, settings.sticky_ttl_s)
     search = Search(call, plan, client, ground, way, walk)
+    explaining.begin(search)
     spares: list[Hop] = []
     timed_out = False
     while len(call.attempts) < settings.max_attempts and purse.reaches(call):

@@ -1,6 +1,6 @@
 """What is kept of a request? Limits settled, the call closed and handed to the journal, whatever the end was."""
 from gateway.core.call import Call
-from gateway.pipeline import purse
+from gateway.pipeline import explaining, purse
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.limits import Reservation
@@ -22,6 +22,8 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
             reservation.release(call.ended)
         else:
             reservation.settle(0, call.ended)
+    if call.places and not call.decision:
+        call.decision = explaining.brief(call)
     calibrate(call, ground)
     charge(call)
     if call.hold is not None:

@@ -19,13 +19,12 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, attempts, prepare, purse, recall, record
+from gateway.pipeline import admit, attempts, explaining, prepare, purse, recall, record
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.keys import Principal
 from gateway.policy.limits import Reservation
-from gateway.routing.trail import route_headers
 
 log = logging.getLogger("gateway.serve")
 
@@ -59,7 +58,7 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         reservation = admit.request(request, principal, client, ground)
         await story.run(call, plan, client, ground)
     except GatewayError as error:
-        client.route_headers = route_headers("", call.attempts, ground.snapshot.log.fallback_detail_header, call.started)
+        client.route_headers = explaining.headers(call, None, ground)
         await client.fail(error)
     except asyncio.CancelledError:
         call.outcome = "client_gone"

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.reply import fold
-from gateway.pipeline import recall
+from gateway.pipeline import explaining, recall
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.hop import Hop
-from gateway.routing.trail import route_headers
 from gateway.wire.base import Encoder, Follower, Shown
 from gateway.wire.lenient import dump
 from gateway.wire.splice import set_model
@@ -218,8 +217,7 @@ def commit(x: Hop, now: float) -> None:
     if x.race is not None:
         x.race.won(x, now)
     x.client.committed = x.attempt.committed = True
-    x.client.route_headers = route_headers(x.attempt.label, x.call.attempts, x.ground.snapshot.log.fallback_detail_header,
-                                           x.call.started)
+    x.client.route_headers = explaining.headers(x.call, x.attempt, x.ground)
     x.call.routed = x.attempt.label
     x.call.committed_at = now
 

@@ -171,6 +171,11 @@ class Limits:
             taken = reservation
         return taken or _FREE
 
+    def full_s(self, wanted: Wanted, tokens: int, now: float) -> float:
+        """For how long there is no room in one of them; 0 = there is. Takes nothing."""
+        refused = [self._account(key, _shape(ceiling)).refusal(tokens, now) for key, ceiling in wanted if ceiling != _UNLIMITED]
+        return max((each[1] for each in refused if each is not None), default=0.0)
+
     async def place(self, wanted: Wanted, wait_s: float, depth: int) -> bool:
         """Wait for a place where nothing else is missing. True: a place is promised, and ``promised`` must follow at once."""
         found = [account for key, ceiling in wanted

@@ -238,13 +238,17 @@ class Walk:
             return "too_large"
         return ""
 
-    def rows(self, now: float) -> Iterator[Row]:
-        """Every candidate in the order of this walk, with the reason why it would not be asked now."""
-        while (unit := next((leg for leg in self.legs if leg.combo is not None), None)) is not None:
+    def rows(self, now: float, opening: bool = True) -> Iterator[Row]:
+        """Every candidate in the order of this walk, with the reason why it would not be asked now. Not ``opening``: a combo
+        whose turn has not come is one row."""
+        while opening and (unit := next((leg for leg in self.legs if leg.combo is not None), None)) is not None:
             self._open(unit, now)
         seen: set[Key] = set()
         for leg in self.legs:
             target = leg.target
+            if leg.combo is not None:
+                yield Row(target, None, "", leg=leg)
+                continue
             reason = self.gate(target, now) or ("" if leg.candidates or target.candidates else "no_account")
             if reason:
                 if target.key not in seen:
