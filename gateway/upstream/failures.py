@@ -1,4 +1,4 @@
-"""What do aiohttp's exceptions mean in our words? No URL, no host, no address: these texts reach clients.
+"""What do exceptions of the network, and aiohttp's, mean in our words? No URL, no host, no address: these texts reach clients.
 
 ``told`` before the answer's headers, ``cut`` inside its body.
 """
@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import re
+import socket
 import ssl
 from typing import Final
 
@@ -49,10 +50,12 @@ def told(exc: BaseException, connecting: bool = False) -> GatewayError:
         return GatewayError("transport", f"proxy answered {exc.status}")
     if isinstance(exc, aiohttp.ClientProxyConnectionError):
         return GatewayError("transport", "proxy: " + _words(exc.os_error))
-    if isinstance(exc, aiohttp.ClientConnectorDNSError):
+    if isinstance(exc, (aiohttp.ClientConnectorDNSError, socket.gaierror)):
         return GatewayError("transport", "name not resolved")
     if isinstance(exc, aiohttp.ClientConnectorCertificateError):
         return GatewayError("transport", f"TLS: certificate not accepted{_certificate(exc.certificate_error)}")
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return GatewayError("transport", f"TLS: certificate not accepted{_certificate(exc)}")
     if isinstance(exc, (aiohttp.ClientSSLError, ssl.SSLError)):
         return GatewayError("transport", "TLS: no secure connection could be made")
     if isinstance(exc, aiohttp.ServerDisconnectedError):
@@ -87,7 +90,7 @@ def _lacking(exc: OSError) -> str:
     """What of our own is used up; "" where something else is wrong. A name may stay unresolved for want of a file, too."""
     if isinstance(exc, ssl.SSLError):
         return ""
-    if isinstance(exc, aiohttp.ClientConnectorDNSError):
+    if isinstance(exc, (aiohttp.ClientConnectorDNSError, socket.gaierror)):
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as our_own:

@@ -10,16 +10,16 @@ import pytest
 from gateway.core.errors import GatewayError
 from gateway.mock import script as s
 from gateway.mock.upstream import Upstream
-from gateway.upstream.aiohttp_transport import AiohttpTransport
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.transport import Outgoing, Timeouts
+from tests.transports import MAKERS, Either
 
 QUICK = Timeouts(connect_s=2, first_byte_s=0.15, first_token_s=0.3, idle_s=0.15, total_s=0.5)
 
 
-@pytest.fixture
-async def transport() -> AsyncIterator[AiohttpTransport]:
-    made = AiohttpTransport()
+@pytest.fixture(params=MAKERS)
+async def transport(request: pytest.FixtureRequest) -> AsyncIterator[Either]:
+    made = MAKERS[request.param]()
     yield made
     await made.close()
 
@@ -29,7 +29,7 @@ def call(up: Upstream, stream: bool = True, timeouts: Timeouts = QUICK, body: by
                     body=body, timeouts=timeouts, stream=stream)
 
 
-async def attempt(transport: AiohttpTransport, out: Outgoing) -> tuple[bytes, GatewayError | None]:
+async def attempt(transport: Either, out: Outgoing) -> tuple[bytes, GatewayError | None]:
     """One attempt as the pipeline makes it: what was read, and how it failed."""
     got = b""
     try:
@@ -47,7 +47,7 @@ async def attempt(transport: AiohttpTransport, out: Outgoing) -> tuple[bytes, Ga
     return got, None
 
 
-async def nothing_left(transport: AiohttpTransport, up: Upstream) -> None:
+async def nothing_left(transport: Either, up: Upstream) -> None:
     assert transport.open_connections() == 0
     await up.until(lambda: up.busy == 0)
     gc.collect()
@@ -74,7 +74,7 @@ STORIES: list[tuple[str, Callable[[], s.Script], str | None, str]] = [
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story[0])
-async def test_each_failure_has_its_name_and_leaves_nothing_open(transport: AiohttpTransport, story) -> None:
+async def test_each_failure_has_its_name_and_leaves_nothing_open(transport: Either, story) -> None:
     _, make, kind, words = story
     async with Upstream(make()) as up:
         _, error = await attempt(transport, call(up))
@@ -85,14 +85,14 @@ async def test_each_failure_has_its_name_and_leaves_nothing_open(transport: Aioh
         await nothing_left(transport, up)
 
 
-async def test_what_came_before_the_cut_is_delivered_first(transport: AiohttpTransport) -> None:
+async def test_what_came_before_the_cut_is_delivered_first(transport: Either) -> None:
     async with Upstream(s.cut_chunked("one", "two")) as up:
         got, error = await attempt(transport, call(up))
     assert b"one" in got and b"two" in got
     assert error is not None and error.kind == "truncated"
 
 
-async def test_a_whole_answer_without_its_last_chunk_is_delivered_before_the_failure(transport: AiohttpTransport) -> None:
+async def test_a_whole_answer_without_its_last_chunk_is_delivered_before_the_failure(transport: Either) -> None:
     sends = [step for step in s.stream("x").steps if isinstance(step, s.Send)]
     everything = b"".join(step.data for step in sends)
     async with Upstream(s.script(s.Head(200, s.SSE), s.Send(everything), s.Close())) as up:
@@ -100,7 +100,7 @@ async def test_a_whole_answer_without_its_last_chunk_is_delivered_before_the_fai
     assert got == everything and error is not None
 
 
-async def test_a_stale_kept_connection_is_replaced_once_even_for_a_post(transport: AiohttpTransport) -> None:
+async def test_a_stale_kept_connection_is_replaced_once_even_for_a_post(transport: Either) -> None:
     async with Upstream([s.reply(), s.reset_before_headers(), s.reply("again")]) as up:
         out = call(up, stream=False)
         await attempt(transport, out)
@@ -110,7 +110,7 @@ async def test_a_stale_kept_connection_is_replaced_once_even_for_a_post(transpor
         await nothing_left(transport, up)
 
 
-async def test_the_fresh_connection_is_not_tried_again(transport: AiohttpTransport) -> None:
+async def test_the_fresh_connection_is_not_tried_again(transport: Either) -> None:
     async with Upstream([s.reply(), s.close_before_headers(), s.close_before_headers(), s.reply()]) as up:
         out = call(up, stream=False)
         await attempt(transport, out)
@@ -121,7 +121,7 @@ async def test_the_fresh_connection_is_not_tried_again(transport: AiohttpTranspo
 
 
 @pytest.mark.parametrize("part", [b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-Type: te"])
-async def test_after_any_byte_of_an_answer_nothing_is_sent_twice(transport: AiohttpTransport, part: bytes) -> None:
+async def test_after_any_byte_of_an_answer_nothing_is_sent_twice(transport: Either, part: bytes) -> None:
     async with Upstream([s.reply(), s.script(s.Raw(part), s.Close()), s.reply()]) as up:
         out = call(up, stream=False)
         await attempt(transport, out)
@@ -131,7 +131,7 @@ async def test_after_any_byte_of_an_answer_nothing_is_sent_twice(transport: Aioh
         await nothing_left(transport, up)
 
 
-async def test_idle_connections_that_the_upstream_closed_are_not_used(transport: AiohttpTransport) -> None:
+async def test_idle_connections_that_the_upstream_closed_are_not_used(transport: Either) -> None:
     async with Upstream(s.reply()) as up:
         out = call(up, stream=False)
         await attempt(transport, out)
@@ -142,7 +142,7 @@ async def test_idle_connections_that_the_upstream_closed_are_not_used(transport:
         await nothing_left(transport, up)
 
 
-async def test_a_cancelled_call_closes_its_connection_before_the_headers(transport: AiohttpTransport) -> None:
+async def test_a_cancelled_call_closes_its_connection_before_the_headers(transport: Either) -> None:
     async with Upstream(s.hang()) as up:
         task = asyncio.create_task(transport.send(call(up)))
         await up.until(lambda: len(up.requests) == 1)
@@ -153,7 +153,7 @@ async def test_a_cancelled_call_closes_its_connection_before_the_headers(transpo
         await nothing_left(transport, up)
 
 
-async def test_a_call_ends_at_once_even_while_its_body_is_stuck_on_the_way_out(transport: AiohttpTransport) -> None:
+async def test_a_call_ends_at_once_even_while_its_body_is_stuck_on_the_way_out(transport: Either) -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:        # it listens, and never reads
         out = Outgoing(method="POST", url=f"http://127.0.0.1:{deaf.getsockname()[1]}/v1", headers={}, body=b"x" * 16_000_000,
                        timeouts=QUICK)
@@ -169,7 +169,7 @@ async def test_a_call_ends_at_once_even_while_its_body_is_stuck_on_the_way_out(t
                     pass                                        # an end comes, so the socket was closed
 
 
-async def test_closing_a_stream_midway_reaches_the_upstream(transport: AiohttpTransport) -> None:
+async def test_closing_a_stream_midway_reaches_the_upstream(transport: Either) -> None:
     async with Upstream(s.stall("a")) as up:
         reply = await transport.send(call(up))
         assert await reply.chunk()
@@ -180,7 +180,7 @@ async def test_closing_a_stream_midway_reaches_the_upstream(transport: AiohttpTr
         await up.until(lambda: up.open_connections == 0)
 
 
-async def test_shutting_down_ends_what_is_under_way(transport: AiohttpTransport) -> None:
+async def test_shutting_down_ends_what_is_under_way(transport: Either) -> None:
     async with Upstream(s.stall("a")) as up:
         await transport.send(call(up))
         await transport.close()
