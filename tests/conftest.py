@@ -10,6 +10,8 @@ import pytest
 from gateway.cli.loop import factory
 from gateway.core.clock import Clock
 from gateway.mock.upstream import Answering, Upstream
+from gateway.upstream.aiohttp_transport import AiohttpTransport
+from tests.transports import CHOSEN
 
 KEY = "gw-test-key"
 
@@ -68,6 +70,9 @@ def gateway(stack, tmp_path, monkeypatch) -> StartGateway:
     from gateway.server.listen import listen
 
     monkeypatch.setattr("gateway.observe.access.LineWriter", Unread)
+    if CHOSEN == "aiohttp":
+        made = AiohttpTransport()
+        monkeypatch.setattr("gateway.server.compose.network", lambda: (made, made))
 
     async def start(config: str, clock: Clock | None = None) -> str:
         file = tmp_path / "gateway.toml"

@@ -7,6 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -14,7 +15,7 @@ import uvloop
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from gateway.upstream.aiohttp_transport import AiohttpTransport
 from gateway.upstream.h1.transport import H1Transport
-from gateway.upstream.transport import Outgoing, Timeouts
+from gateway.upstream.transport import Outgoing, Timeouts, Transport
 
 RUNS, CALLS = 12, 150
 FIELDS = "".join(f"x-ratelimit-limit-{i}: {i}000\r\n" for i in range(12))
@@ -89,6 +90,13 @@ async def least(once: Callable[[], Awaitable[None]]) -> float:
     return best
 
 
+async def ask(transport: Transport, out: Outgoing) -> None:
+    reply = await transport.send(out)
+    reply.headers.get("content-type")
+    while await reply.chunk():
+        pass
+
+
 async def measured(what: str) -> dict[str, float]:
     Answers.script, body = SCRIPTS[what]
     Answers.need = len(body)
@@ -103,12 +111,7 @@ async def measured(what: str) -> dict[str, float]:
 
     found = {"nothing": await least(nothing)}
     for name, made in (("own client", H1Transport()), ("aiohttp", AiohttpTransport())):
-        async def once() -> None:
-            reply = await made.send(out)
-            reply.headers.get("content-type")
-            while await reply.chunk():
-                pass
-        found[name] = await least(once)
+        found[name] = await least(partial(ask, made, out))
         await made.close()
     server.close()
     return found

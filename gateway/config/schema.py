@@ -141,6 +141,7 @@ class ProviderTable(Table, frozen=True):
     models: Annotated[tuple[ModelTable, ...], doc("Its models: names, or tables with what is known of them.")] = ()
     headers: Annotated[dict[str, str], doc("Headers that are sent with every request.")] = {}
     proxy: Annotated[Secret, doc("`http(s)://` or `socks5://` proxy for this provider.")] = Secret("")
+    transport: Annotated[Literal["", "fast", "aiohttp"], doc("HTTP client: the gateway's own (default), or aiohttp's.")] = ""
     quirks: Annotated[tuple[str, ...], doc("Named oddities of this upstream, besides those of the preset.")] = ()
     limits: Annotated[LimitsTable, doc("What one account may be asked.")] = LimitsTable()
     timeouts: Annotated[ProviderTimeouts, doc("Overrides of [timeouts].")] = ProviderTimeouts()

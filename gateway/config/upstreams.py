@@ -57,6 +57,7 @@ def build(table: ProviderTable, path: str, order: int, env: Mapping[str, str], p
         models=_models(table, preset, wire, loopback, path, problems),
         headers=_WIRE_HEADERS.get(wire, {}) | _filled(preset.headers if preset else {}, values) | _headers(table, path, problems),
         proxy=_proxy(table, base_url, path, env, problems),
+        transport="aiohttp" if table.transport == "aiohttp" else "network",
         flags=effect.flags | (frozenset({"demo"}) if preset and preset.in_process else frozenset()),
         drop_params=effect.drop, rename_params=effect.rename, limits=limits, timeouts=_timeouts(table, timeouts),
         preset=preset.id if preset else "", query=urlencode(_filled(preset.query if preset else {}, values)),

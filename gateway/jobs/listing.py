@@ -31,6 +31,10 @@ class Means(msgspec.Struct, frozen=True):
     transport: Transport
     tokens: Tokens
     clock: Clock
+    plain: Transport | None = None           # for providers with transport = "aiohttp"
+
+    def door(self, provider: Provider) -> Transport:
+        return self.plain if self.plain is not None and provider.transport == "aiohttp" else self.transport
 
 
 def address(provider: Provider, account: Account) -> str:
@@ -51,7 +55,7 @@ async def listed(provider: Provider, account: Account, means: Means) -> tuple[Mo
     headers = outgoing(base_headers(provider.headers, credentials(provider, account)), {}, stream=False)
     out = Outgoing(method="GET", url=url, headers=headers, body=None, timeouts=provider.timeouts,
                    proxy=account.proxy or provider.proxy)
-    reply = await signed(means.transport, provider, account, means.tokens, means.clock).send(out)
+    reply = await signed(means.door(provider), provider, account, means.tokens, means.clock).send(out)
     try:
         if reply.status >= 400:
             raise classify(reply.status, reply.headers, await reply.read(ERROR_BYTES), provider)

@@ -110,7 +110,7 @@ class Ground:
                             drop_params=provider.drop_params | model.refuses, rename_params=provider.rename_params,
                             flags=provider.flags | model.flags | ({"completions"} if model.completions else set()))
 
-        transport = self.transports["demo" if "demo" in provider.flags else "network"]
+        transport = self.transports["demo" if "demo" in provider.flags else provider.transport]
         return Lane(candidate=candidate, wire=wire,
                     transport=signed(transport, provider, account, self.tokens, self.clock),
                     base_url=provider.base_url.replace("{model}", quote(provider.upstream_name(model), safe="")),

@@ -75,6 +75,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     models: dict[str, Model] = {}
     headers: dict[str, str] = {}
     proxy: str = ""
+    transport: str = "network"               # or "aiohttp": which client asks it
     flags: frozenset[str] = frozenset()      # named quirks of the wire, and "demo"
     drop_params: frozenset[str] = frozenset()
     rename_params: dict[str, str] = {}

@@ -65,16 +65,24 @@ class Parts(msgspec.Struct):
     keykeeper: KeyKeeper
 
 
+def network() -> tuple[Transport, Transport]:
+    """Our own client, and aiohttp's, through which it goes where it has no way of its own. The first closes both."""
+    from gateway.upstream.h1.transport import H1Transport
+
+    fast = H1Transport()
+    return fast, fast.plain
+
+
 def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
     """A desk ready to serve; call within a running loop (the transports bind to it)."""
     from gateway.mock.demo import DemoTransport
-    from gateway.upstream.aiohttp_transport import AiohttpTransport
 
     clock = clock or SystemClock()
-    transports: dict[str, Transport] = {"network": AiohttpTransport(), "demo": DemoTransport()}
+    fast, plain = network()
+    transports: dict[str, Transport] = {"network": fast, "aiohttp": plain, "demo": DemoTransport()}
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
-    means = Means(transports["network"], Tokens(transports["network"], clock, vault_at(snapshot.store)), clock)
+    means = Means(fast, Tokens(fast, clock, vault_at(snapshot.store)), clock, plain)
     recent, series = Recent(), Series()
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
     book = KeyBook(store.keys, ring, clock, budgets)
@@ -110,12 +118,10 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:
     """Do something outside of a gateway with a network of its own."""
-    from gateway.upstream.aiohttp_transport import AiohttpTransport
-
-    clock, transport = SystemClock(), AiohttpTransport()
+    clock, (transport, plain) = SystemClock(), network()
     tokens = Tokens(transport, clock, vault_at(snapshot.store))
     try:
-        return await work(Means(transport, tokens, clock))
+        return await work(Means(transport, tokens, clock, plain))
     finally:
         await tokens.close()
         await transport.close()

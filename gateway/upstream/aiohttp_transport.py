@@ -8,7 +8,6 @@ become ours here, in words without addresses.
 import asyncio
 import importlib
 import ssl
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -22,10 +21,10 @@ from yarl import URL
 from gateway.core.bounded import LruMap
 from gateway.core.errors import GatewayError
 from gateway.upstream import buffered
-from gateway.upstream.encoding import Layers, codings
 from gateway.upstream.failures import cut, told
 from gateway.upstream.proxies import is_socks, problem
 from gateway.upstream.transport import Outgoing
+from gateway.upstream.unpack import Unpacked, unpacked
 
 READ_BYTES: Final = 65_536                   # reading from an upstream pauses at twice this, so a slow client slows its upstream
 HEADER_BYTES: Final = 32_768                 # one header line; some providers send large x-ratelimit and CSP lines
@@ -69,7 +68,7 @@ class Route:
 class AiohttpReply:
     """A started answer (``transport.Reply``)."""
 
-    __slots__ = ("status", "headers", "_conn", "_protocol", "_payload", "_layers", "_ready", "_over", "_open", "__weakref__")
+    __slots__ = ("status", "headers", "_conn", "_protocol", "_payload", "_unpacked", "_over", "_open", "__weakref__")
 
     def __init__(self, message: Any, payload: Any, conn: Connection, protocol: ResponseHandler,
                  open_replies: "set[AiohttpReply]") -> None:
@@ -78,33 +77,25 @@ class AiohttpReply:
         self._conn: Connection | None = conn
         self._protocol = protocol
         self._payload = payload
-        self._layers: Layers | None = None
-        self._ready: deque[bytes] | None = None
+        self._unpacked: Unpacked | None = None
         self._over = False
         self._open = open_replies
         open_replies.add(self)
         coding = message.headers.get("Content-Encoding")
         if coding:
-            self._decode(coding)
+            try:
+                self._unpacked = unpacked(coding)
+            except GatewayError:
+                self.close()
+                raise
         payload.on_eof(self._give_back)
-
-    def _decode(self, header: str) -> None:
-        try:
-            names = codings(header)
-        except ValueError:
-            self.close()
-            raise GatewayError("bad_reply", "the answer has a content encoding that nobody asked for") from None
-        if names:
-            self._layers, self._ready = Layers(names), deque()
 
     @property
     def complete(self) -> bool:
         return self._conn is None
 
     async def chunk(self) -> bytes:
-        if self._layers is None:
-            return await self._raw()
-        return await self._opened(self._layers)
+        return await (self._raw() if self._unpacked is None else self._unpacked.chunk(self._raw))
 
     async def _raw(self) -> bytes:
         try:
@@ -115,15 +106,6 @@ class AiohttpReply:
             self._ended()
         return data
 
-    async def _opened(self, layers: Layers) -> bytes:
-        ready = cast("deque[bytes]", self._ready)
-        while not ready and not self._over:
-            data = await self._raw()
-            # a few pieces at a time would leave a generator open across awaits; a read is 128 KB at most, so its pieces are bounded
-            for piece in layers.feed(data) if data else layers.close():
-                ready.append(piece)
-        return ready.popleft() if ready else b""
-
     async def read(self, limit: int) -> bytes:
         parts: list[bytes] = []
         n_bytes = 0
@@ -133,7 +115,7 @@ class AiohttpReply:
                 self.close()
                 raise GatewayError("bad_reply", f"the answer is larger than {limit} bytes")
             parts.append(data)
-            if self._layers is None and self._payload.at_eof():
+            if self._unpacked is None and self._payload.at_eof():
                 self._ended()                                     # the usual case, one read: no second await to learn of the end
                 break
         return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -6,7 +6,7 @@ from tests.arch.source import ROOT
 
 # aiohttp and what it brings, the loop, the two JSON libraries. A new row costs every start and every worker's memory.
 ALLOWED = frozenset({
-    "aiohappyeyeballs", "aiohttp", "aiosignal", "attr", "attrs", "backports", "brotli", "_brotli", "frozenlist", "idna",
+    "aiohappyeyeballs", "aiohttp", "aiosignal", "attr", "attrs", "backports", "brotli", "_brotli", "frozenlist", "httptools", "idna",
     "msgspec", "multidict", "orjson", "propcache", "typing_extensions", "uvloop", "yarl",
 })
 

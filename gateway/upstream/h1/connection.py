@@ -47,8 +47,8 @@ class Connection(asyncio.Protocol):
     """Owned by the pool while idle, by an exchange while busy. Everything is synchronous; ``begin`` gives what to wait for."""
 
     __slots__ = ("origin", "reused", "answered", "failed", "idle_until", "transport", "on_header", "on_body",
-                 "_pool", "_parser", "_fields", "_parts", "_held", "_phase", "_waiter", "_reply", "_done", "_keep", "_n_begun",
-                 "_n_early", "_n_quiet", "_to_the_end", "_bodiless", "_keep_s", "_unsent", "_full", "_paused")
+                 "_pool", "_parser", "_fields", "_parts", "_held", "_phase", "_waiter", "_reply", "_done", "_keep", "_n_early",
+                 "_n_quiet", "_to_the_end", "_bodiless", "_keep_s", "_unsent", "_full", "_paused")
 
     def __init__(self, origin: "Origin", pool: "Pool") -> None:
         self.origin = origin
@@ -64,7 +64,7 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[H1Reply | None] | None = None
         self._reply: H1Reply | None = None
         self._done = self._keep = self._to_the_end = self._bodiless = False
-        self._n_begun = self._n_early = self._n_quiet = 0
+        self._n_early = self._n_quiet = 0
         self._keep_s: float | None = None
         self._unsent: memoryview | None = None
         self._full = self._paused = False
@@ -79,7 +79,7 @@ class Connection(asyncio.Protocol):
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         self._phase, self._bodiless = HEAD, bodiless
         self.answered = self._done = self._to_the_end = False
-        self._n_begun = self._n_early = self._n_quiet = 0
+        self._n_early = self._n_quiet = 0
         self._keep_s = None
         transport = self.transport
         if transport is None:
@@ -156,7 +156,8 @@ class Connection(asyncio.Protocol):
     # -- llhttp's callbacks
 
     def on_message_begin(self) -> None:
-        self._n_begun += 1
+        if self._done:
+            raise HttpParserError                                 # a second answer, in the same read: its body is nobody's
 
     def on_message_complete(self) -> None:
         self._done = True
@@ -241,7 +242,7 @@ class Connection(asyncio.Protocol):
             self._over(NOT_HTTP)                                  # RFC 9110 15.2: such an answer has no body
         else:
             self._n_early += 1
-            self._n_begun, self._done = 0, False
+            self._done = False
 
     def _answer(self, status: int, named: dict[bytes, bytes], upgraded: bool, old: bool) -> None:
         """The head that counts: whoever asked goes on from here."""
@@ -280,7 +281,7 @@ class Connection(asyncio.Protocol):
             enough = False
             self._n_quiet += len(data)
         if self._done:
-            self._finish(broken or self._n_begun > 1)
+            self._finish(broken)
         elif broken or self._n_quiet > QUIET_BYTES:
             self._over(BROKEN)
         elif enough and not self._paused and self.transport is not None and not self.transport.is_closing():
