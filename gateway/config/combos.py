@@ -1,5 +1,6 @@
 """How do [[combos]] become plans? Names that must lead somewhere, nesting that must end, settings layer over layer."""
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -8,39 +9,119 @@ from gateway.config.problems import Problems, nearest
 from gateway.config.schema import ComboSettings, ComboStep, ComboTable, Config
 from gateway.providers.registry import Provider
 from gateway.routing import virtual, wildcards
-from gateway.routing.combos import DEFAULTS, EXECUTABLE, MAX_DEPTH, Plan, Settings, StepPlan
+from gateway.routing.combos import DEFAULTS, EXECUTABLE, MAX_DEPTH, Plan, Settings, Shape, StepPlan
+from gateway.routing.places import NOTHING_OWN
 from gateway.routing.strategies.scoring import WEIGHTS
 
 _NAME_CHARS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.-[] ")
 _OF_PROVIDERS: Final = ("max_retries", "target_timeout_s")    # what a provider's own table may override
+_OF_STEPS: Final = ("max_retries", "target_timeout_s", "concurrency")
 _WITHOUT_TARGETS: Final = frozenset({"auto", "bandit"})
 
 
+class House(msgspec.Struct, frozen=True):
+    """What combos are compiled against. ``tuning``: a provider's id -> the settings of its table."""
+    providers: tuple[Provider, ...]
+    tuning: Mapping[str, ComboSettings] = {}
+    defaults: ComboSettings = ComboSettings()
+
+
+def house_of(config: Config, providers: tuple[Provider, ...]) -> House:
+    return House(providers, {table.id or table.preset: table.combos for table in config.providers
+                             if table.combos != ComboSettings()}, config.routing.combo_defaults)
+
+
 def plans(config: Config, providers: tuple[Provider, ...], problems: Problems) -> tuple[Plan, ...]:
-    """Every combo by names; after problems they are only good for further checks."""
-    known = _Names(config, providers)
-    found: list[Plan] = []
-    seen: dict[str, str] = {}
-    base = layered(DEFAULTS, config.routing.combo_defaults, "routing.combo_defaults", problems)
-    for index, table in enumerate(config.combos):
-        path = f"combos[{index}]"
-        _name(table.name, path, seen, known, problems)
-        steps = tuple(_step(step, f"{path}.targets[{place}]", known, problems) for place, step in enumerate(table.targets))
-        if not steps and table.strategy not in _WITHOUT_TARGETS and not problems.has(f"{path}.targets"):
-            problems.add(f"{path}.targets", 'is missing; name at least one, such as targets = ["provider/model"]')
-        own = layered(base, table, path, problems)
-        if own.nested == "execute" and table.strategy not in EXECUTABLE:
-            problems.warn(f"{path}.nested", f"has no effect: {table.strategy} compares targets, so inner combos are flattened")
-        found.append(Plan(name=table.name, strategy=table.strategy, steps=steps, settings=own,
-                          overrides=_overrides(config, base, table, path, problems)))
+    """Every combo of a configuration by names; after problems they are only good for further checks."""
+    house = house_of(config, providers)
+    layered(DEFAULTS, house.defaults, "routing.combo_defaults", problems)
+    found = compiled(house, [(f"combos[{index}]", table) for index, table in enumerate(config.combos)], problems)
     for index, provider in enumerate(config.providers):
         for name in ComboSettings.__struct_fields__:
             if name not in _OF_PROVIDERS and getattr(provider.combos, name) not in (None, (), {}):
                 problems.add(f"providers[{index}].combos.{name}",
                              f"is no setting of a provider; here are {' and '.join(_OF_PROVIDERS)}")
-    _nesting(found, problems)
-    _aliases(config, known, problems)
+    _aliases(config, Names(house, [plan.name for plan in found]), problems)
+    return found
+
+
+def compiled(house: House, tables: Sequence[tuple[str, ComboTable]], problems: Problems,
+             beside: Sequence[Plan] = ()) -> tuple[Plan, ...]:
+    """Combos by names: those of a file, or those of the store with others ``beside`` them. (path, table) each."""
+    known = Names(house, [*(plan.name for plan in beside), *(table.name for _, table in tables)])
+    base = layered(DEFAULTS, house.defaults, "", Problems())
+    seen: dict[str, str] = {}
+    found: list[Plan] = []
+    for path, table in tables:
+        _name(table.name, path, seen, known, problems)
+        found.append(_plan(house, table, path, base, known, problems))
+    _nesting([(path, plan) for (path, _), plan in zip(tables, found, strict=True)], beside, problems)
     return tuple(found)
+
+
+def _plan(house: House, table: ComboTable, path: str, base: Settings, known: "Names", problems: Problems) -> Plan:
+    steps = tuple(_step(step, f"{path}.targets[{place}]", known, problems) for place, step in enumerate(table.targets))
+    if not steps and table.strategy not in _WITHOUT_TARGETS and not problems.has(f"{path}.targets"):
+        problems.add(f"{path}.targets", 'is missing; name at least one, such as targets = ["provider/model"]')
+    own = layered(base, table, path, problems)
+    if own.nested == "execute" and table.strategy not in EXECUTABLE:
+        problems.warn(f"{path}.nested", f"has no effect: {table.strategy} compares targets, so inner combos are flattened")
+    for place, name in enumerate(table.allowed_providers):
+        if name not in known.providers:
+            problems.add(f"{path}.allowed_providers[{place}]", f"{name!r} is no provider" + nearest(name, known.providers))
+    if table.tiers:
+        steps = tiered(steps, table, path, problems)
+        own = msgspec.structs.replace(own, tiered=True)
+    elif table.default_tier:
+        problems.add(f"{path}.default_tier", "names a tier, and there are no tiers")
+    overrides = {name: layered(_tuned(base, tuning), table, path, Problems()) for name, tuning in house.tuning.items()}
+    return Plan(name=table.name, strategy=table.strategy, steps=steps, shape=_shape(table, path, problems),
+                settings=own, providers=frozenset(table.allowed_providers),
+                overrides={name: msgspec.structs.replace(one, tiered=own.tiered) for name, one in overrides.items()})
+
+
+def _tuned(base: Settings, tuning: ComboSettings) -> Settings:
+    """What differs at one provider: below the combo's own settings, above everybody's."""
+    given: dict[str, Any] = {name: getattr(tuning, name) for name in _OF_PROVIDERS if getattr(tuning, name) is not None}
+    return msgspec.structs.replace(base, **given)
+
+
+def _shape(table: ComboTable, path: str, problems: Problems) -> Shape | None:
+    """What it makes of requests; None where that is nothing."""
+    keeps: re.Pattern[str] | None = None
+    if table.tool_filter:
+        try:
+            keeps = re.compile(table.tool_filter)
+        except (re.error, RecursionError, OverflowError) as e:
+            problems.add(f"{path}.tool_filter", f"is no regular expression: {e}")
+    message = table.system_message if table.system_message.strip() else ""
+    return Shape(message, keeps) if message or keeps is not None else None
+
+
+def tiered(steps: tuple[StepPlan, ...], table: ComboTable, path: str, problems: Problems) -> tuple[StepPlan, ...]:
+    """The steps in the order of their tiers: from the default along the fallbacks, then other tiers, then the rest."""
+    tiers = {tier.name: (f"{path}.tiers[{place}]", tier) for place, tier in enumerate(table.tiers)}
+    found: dict[str, StepPlan] = {}
+    for place, tier in enumerate(table.tiers):
+        where = f"{path}.tiers[{place}]"
+        if tiers[tier.name][1] is not tier:
+            problems.add(f"{where}.name", f"{tier.name!r} is the name of another tier already")
+        if tier.fallback and tier.fallback not in tiers:
+            problems.add(f"{where}.fallback", f"{tier.fallback!r} is no tier" + nearest(tier.fallback, tiers))
+        step = next((step for step in steps if tier.step in (step.label, step.target, step.combo)), None)
+        if step is None:
+            problems.add(f"{where}.step", f"{tier.step!r} is no place of this combo; write its label, or its target as above")
+        else:
+            found[tier.name] = step
+    first = table.default_tier or table.tiers[0].name
+    if first not in tiers:
+        problems.add(f"{path}.default_tier", f"{first!r} is no tier" + nearest(first, tiers))
+    way: dict[str, None] = {}
+    while first in tiers and first not in way:
+        way[first] = None
+        first = tiers[first][1].fallback
+    order = [found[name] for name in [*way, *tiers] if name in found]
+    return tuple({id(step): step for step in [*order, *steps]}.values())
 
 
 def layered(below: Settings, table: ComboSettings, path: str, problems: Problems) -> Settings:
@@ -52,18 +133,6 @@ def layered(below: Settings, table: ComboSettings, path: str, problems: Problems
     if "sticky_limit" in written:
         written["sticky_limit"] = max(written["sticky_limit"], 1)
     return msgspec.structs.replace(below, **written)
-
-
-def _overrides(config: Config, base: Settings, table: ComboTable, path: str, problems: Problems) -> Mapping[str, Settings]:
-    """What differs at single providers: below the combo's own settings, above everybody's."""
-    found: dict[str, Settings] = {}
-    for provider in config.providers:
-        given: dict[str, Any] = {name: getattr(provider.combos, name) for name in _OF_PROVIDERS
-                                 if getattr(provider.combos, name) is not None}
-        if given:
-            under = msgspec.structs.replace(base, **given)
-            found[provider.id or provider.preset] = layered(under, table, path, problems)
-    return found
 
 
 def _weights(given: Mapping[str, Any], path: str, problems: Problems) -> dict[str, float]:
@@ -80,11 +149,12 @@ def _weights(given: Mapping[str, Any], path: str, problems: Problems) -> dict[st
     return found
 
 
-class _Names:
+class Names:
     """What a step may name."""
 
-    def __init__(self, config: Config, providers: tuple[Provider, ...]) -> None:
-        self.combos = {table.name for table in config.combos}
+    def __init__(self, house: House, combos: Sequence[str]) -> None:
+        providers = house.providers
+        self.combos = set(combos)
         self.ids = {id for provider in providers for id, model in provider.models.items() if model.kind == "chat"}
         self.aliases = {alias for provider in providers for model in provider.models.values() for alias in model.aliases}
         self.labels = {f"{provider.id}/{id}" for provider in providers
@@ -98,7 +168,7 @@ class _Names:
             or virtual.spec(name) is not None
 
 
-def _name(name: str, path: str, seen: dict[str, str], known: _Names, problems: Problems) -> None:
+def _name(name: str, path: str, seen: dict[str, str], known: Names, problems: Problems) -> None:
     where = f"{path}.name"
     if problems.has(where):
         return
@@ -117,7 +187,7 @@ def _name(name: str, path: str, seen: dict[str, str], known: _Names, problems: P
         problems.warn(where, f"{name!r} hides the virtual model of that name")
 
 
-def _step(step: ComboStep, path: str, known: _Names, problems: Problems) -> StepPlan:
+def _step(step: ComboStep, path: str, known: Names, problems: Problems) -> StepPlan:
     target, combo = step.target.strip(), step.combo.strip()
     if bool(target) == bool(combo):
         problems.add(path, "must name one target or one combo" if not target else "names a target and a combo; write one of them")
@@ -131,16 +201,22 @@ def _step(step: ComboStep, path: str, known: _Names, problems: Problems) -> Step
     if step.accounts and target:
         _accounts(step, path, known, problems)
     return StepPlan(target=target, combo=combo, weight=step.weight, label=step.label, accounts=step.accounts,
-                    tags=frozenset(step.tags))
+                    tags=frozenset(step.tags), own=_own(step))
 
 
-def _leads(target: str, known: _Names) -> bool:
+def _own(step: ComboStep) -> Mapping[str, Any]:
+    """Settings of the place itself: the last layer."""
+    written = {name: value for name in _OF_STEPS if (value := getattr(step, name)) is not None}
+    return written or NOTHING_OWN
+
+
+def _leads(target: str, known: Names) -> bool:
     if wildcards.is_pattern(target):
         return any(wildcards.compiled(target).fullmatch(label) for label in known.labels)
     return target in known.labels or target in known.ids or target in known.aliases
 
 
-def _lost(target: str, known: _Names) -> str:
+def _lost(target: str, known: Names) -> str:
     provider, slash, model = target.partition("/")
     if wildcards.is_pattern(target):
         return f"{target!r} fits no model"
@@ -149,7 +225,7 @@ def _lost(target: str, known: _Names) -> str:
     return f"{target!r} is no provider/model, model or combo" + nearest(target, {*known.labels, *known.ids, *known.combos})
 
 
-def _accounts(step: ComboStep, path: str, known: _Names, problems: Problems) -> None:
+def _accounts(step: ComboStep, path: str, known: Names, problems: Problems) -> None:
     provider = known.providers.get(step.target.partition("/")[0])
     if provider is None:
         return
@@ -160,22 +236,21 @@ def _accounts(step: ComboStep, path: str, known: _Names, problems: Problems) -> 
                          'written "1", "2" …')
 
 
-def _nesting(found: list[Plan], problems: Problems) -> None:
+def _nesting(found: Sequence[tuple[str, Plan]], beside: Sequence[Plan], problems: Problems) -> None:
     """Cycles and depth, each told at the combo where it begins."""
-    by_name = {plan.name: plan for plan in found}
-    for index, plan in enumerate(found):
-        if problems.has(f"combos[{index}].targets"):
+    by_name = {plan.name: plan for plan in [*beside, *(plan for _, plan in found)]}
+    for path, plan in found:
+        if problems.has(f"{path}.targets"):
             continue
         deepest: tuple[str, ...] = ()
         for way in _ways(plan, by_name, (plan.name,)):
             if way[-1] == plan.name and len(way) > 1:
-                problems.add(f"combos[{index}].targets", f"leads back to itself: {' > '.join(way)}")
+                problems.add(f"{path}.targets", f"leads back to itself: {' > '.join(way)}")
                 break
             deepest = max(deepest, way, key=len)
         limit = min(plan.settings.max_depth, MAX_DEPTH)
         if len(deepest) > limit:
-            problems.add(f"combos[{index}].targets", f"is nested {len(deepest)} deep ({' > '.join(deepest)}); "
-                         f"max_depth is {limit}")
+            problems.add(f"{path}.targets", f"is nested {len(deepest)} deep ({' > '.join(deepest)}); max_depth is {limit}")
 
 
 def _ways(plan: Plan, by_name: Mapping[str, Plan], way: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -188,7 +263,7 @@ def _ways(plan: Plan, by_name: Mapping[str, Plan], way: tuple[str, ...]) -> Iter
             yield from _ways(by_name[name], by_name, (*way, name))
 
 
-def _aliases(config: Config, known: _Names, problems: Problems) -> None:
+def _aliases(config: Config, known: Names, problems: Problems) -> None:
     aliases = config.routing.aliases
     for table, values in (("aliases", aliases), ("families", config.routing.families)):
         for name, to in values.items():

@@ -14,6 +14,7 @@ class ComboSettings(Table, frozen=True):
     sticky_limit: Annotated[int | None, Meta(ge=0, le=1_000), doc("Successes in a row on one place (round-robin, weighted).")] = None
     sticky_ttl_s: Annotated[Seconds | None, doc("How long a session keeps its target; default [routing].sticky_ttl_s.")] = None
     context_pin: Annotated[bool | None, doc("A session stays with its model unless that is unwell for longer.")] = None
+    handoff: Annotated[Literal["off", "on-switch"] | None, doc("Default [routing].handoff; on with context-relay.")] = None
     max_retries: Annotated[int | None, Meta(ge=0, le=10), doc("Retries of one target before the next; default 0.")] = None
     max_set_retries: Annotated[int | None, Meta(ge=0, le=10), doc("Passes over all targets again; default [routing]'s.")] = None
     set_retry_delay_s: Annotated[float | None, Meta(ge=0, le=60), doc("Pause before one; default [routing]'s.")] = None
@@ -49,6 +50,16 @@ class ComboStep(Table, frozen=True):
     label: Annotated[str, Meta(max_length=200), doc("A name for the place, by which its state is kept.")] = ""
     accounts: Annotated[tuple[str, ...], doc('Keys that may be used there, by place: `["1"]` or `["key1"]`.')] = ()
     tags: Annotated[tuple[str, ...], doc("Words that a request may ask for in `metadata.tags`.")] = ()
+    max_retries: Annotated[int | None, Meta(ge=0, le=10), doc("As the combo's, for this place.")] = None
+    target_timeout_s: Annotated[Seconds | None, doc("As the combo's, for this place.")] = None
+    concurrency: Annotated[Count | None, doc("As the combo's, for this place.")] = None
+
+
+class TierTable(Table, frozen=True):
+    """One tier of a combo: a place, and the tier that follows when it fails."""
+    name: Annotated[str, Meta(min_length=1, max_length=100), doc("Its name, for default_tier and fallback.")]
+    step: Annotated[str, Meta(min_length=1), doc("The place: its label, or its target or combo as written.")]
+    fallback: Annotated[str, doc("The tier that is tried next.")] = ""
 
 
 class ComboTable(ComboSettings, frozen=True, kw_only=True):
@@ -58,3 +69,8 @@ class ComboTable(ComboSettings, frozen=True, kw_only=True):
     strategy: Annotated[Strategy, doc("Order of its targets.")] = "priority"
     targets: Annotated[tuple[ComboStep, ...], doc("Names, or tables. With the strategies auto and bandit none means all.")] = ()
     judge: Annotated[str, doc("fusion: the model that judges.")] = ""
+    system_message: Annotated[str, Meta(max_length=50_000), doc("Instructions in place of the client's own.")] = ""
+    tool_filter: Annotated[str, Meta(max_length=1_000), doc("Regular expression: tools with other names are left out.")] = ""
+    allowed_providers: Annotated[tuple[str, ...], doc("Only targets of these providers; none = all.")] = ()
+    default_tier: Annotated[str, doc("The tier that comes first; default the first of tiers.")] = ""
+    tiers: Annotated[tuple[TierTable, ...], doc("Order of places: from the default along the fallbacks, then the rest.")] = ()

@@ -38,11 +38,15 @@ class _Binder:
 
     def combo(self, plan: Plan, within: tuple[str, ...] = ()) -> Combo:
         if not plan.steps:
-            return Combo(plan.name, plan.strategy, tuple(target.leg for target in self.index.auto), plan.settings, plan.overrides)
+            return self._made(plan, [target.leg for target in self.index.auto])
         items: list[Leg] = []
         for key, step in self._keyed(plan):
             items += self._step(plan, step, key, step.weight, (*within, plan.name))
-        return Combo(plan.name, plan.strategy, tuple(items), plan.settings, plan.overrides)
+        return self._made(plan, items)
+
+    def _made(self, plan: Plan, items: Sequence[Leg]) -> Combo:
+        made = Combo(plan.name, plan.strategy, tuple(items), plan.settings, plan.overrides, plan.shape)
+        return made if not plan.providers else made.only(frozenset(t for t in made.targets if t.provider.id in plan.providers))
 
     def _keyed(self, plan: Plan) -> Iterator[tuple[str, StepPlan]]:
         for at, step in enumerate(plan.steps, 1):
@@ -61,7 +65,7 @@ class _Binder:
             if step.accounts:
                 allowed = tuple(c for c in target.candidates
                                 if c.account.label in step.accounts or str(c.account.ordinal) in step.accounts)
-            legs.append(Leg(target, mine, candidates=allowed, step=key.partition(">")[0], weight=weight, tags=step.tags))
+            legs.append(Leg(target, mine, candidates=allowed, step=key.partition(">")[0], weight=weight, tags=step.tags, own=step.own))
         return legs
 
     def _inner(self, plan: Plan, step: StepPlan, key: str, weight: float, within: tuple[str, ...]) -> list[Leg]:

@@ -1,10 +1,11 @@
 """What is a combo? A named list of places with a strategy: a plan as the configuration wrote it, a combo bound to targets."""
+import re
 from collections.abc import Iterator, Mapping
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from gateway.routing.places import Leg, Target
+from gateway.routing.places import NOTHING_OWN, Leg, Target
 
 MAX_DEPTH: Final = 10
 # Outer strategies that can order whole combos; the others compare targets, so they get them.
@@ -18,6 +19,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     sticky_limit: int = 1                    # successes in a row on one place (round-robin, weighted)
     sticky_ttl_s: float | None = None        # None = [routing].sticky_ttl_s
     context_pin: bool = False
+    handoff: Literal["off", "on-switch"] | None = None      # None = [routing].handoff
     max_retries: int = 0
     max_set_retries: int | None = None       # None = [routing]'s, as the next
     set_retry_delay_s: float | None = None
@@ -40,11 +42,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reset_tie_s: float = 60.0
     reset_windows: tuple[str, ...] = ("weekly",)
     exhaustion_guard: float = 0.10
+    tiered: bool = False                     # the list is in the order of tiers
     prefer_local: bool = False
     task: str = ""                           # "" = found in the words of the request
 
 
 DEFAULTS: Final = Settings()
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What a combo makes of the requests to it. ``keeps`` matches the names of tools that stay."""
+    system_message: str = ""
+    keeps: re.Pattern[str] | None = None
 
 
 class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +64,7 @@ class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     accounts: tuple[str, ...] = ()
     tags: frozenset[str] = frozenset()
+    own: Mapping[str, Any] = NOTHING_OWN     # settings that count at this place alone
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +74,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[StepPlan, ...] = ()
     settings: Settings = DEFAULTS
     overrides: Mapping[str, Settings] = {}   # provider -> settings at its targets
+    providers: frozenset[str] = frozenset()  # only their targets count; none = everybody's
+    shape: Shape | None = None
 
 
 class Combo(msgspec.Struct, frozen=True, eq=False):
@@ -73,6 +85,7 @@ class Combo(msgspec.Struct, frozen=True, eq=False):
     items: tuple[Leg, ...]
     settings: Settings = DEFAULTS
     overrides: Mapping[str, Settings] = {}
+    shape: Shape | None = None
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -5,8 +5,10 @@ candidate has four keys, from its own to its provider's, and each can be cooled 
 a digest of its key, not by its place: a reload that reorders or replaces keys neither moves nor keeps a cooldown.
 """
 import hashlib
+from collections.abc import Mapping
 from math import inf
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from gateway.providers.registry import Account, Model, Provider
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Key = tuple[str, str, str]
 NONE: Final[Key] = ("", "", "")               # the key of nobody
 
+NOTHING_OWN: Final[Mapping[str, Any]] = MappingProxyType({})
 DEMO: Final = "demo"                          # id and flag of the built-in provider: nobody's fallback
 
 
@@ -79,12 +82,14 @@ class Leg:
     came from, ``weight`` that step's.
     """
 
-    __slots__ = ("account", "candidates", "combo", "head", "key", "place", "singles", "step", "tags", "target", "traits", "weight")
+    __slots__ = ("account", "candidates", "combo", "head", "key", "own", "place", "singles", "step", "tags", "target", "traits",
+                 "weight")
 
     traits: Traits                            # its target's, at legs that ``each`` gave: orders read them fifty at a time
 
     def __init__(self, target: Target, key: str, *, candidates: "tuple[Candidate, ...] | None" = None, step: str = "",
-                 weight: float = 1.0, tags: frozenset[str] = frozenset(), combo: "Combo | None" = None, place: str = "") -> None:
+                 weight: float = 1.0, tags: frozenset[str] = frozenset(), combo: "Combo | None" = None, place: str = "",
+                 own: Mapping[str, Any] = NOTHING_OWN) -> None:
         self.target = target
         self.key = key
         self.place = place or key
@@ -92,6 +97,7 @@ class Leg:
         self.step = step or key
         self.weight = weight
         self.tags = tags
+        self.own = own                        # settings that count here alone (combos.Settings, by name)
         self.combo = combo                    # a whole combo as one place, ordered when its turn comes
         self.singles: tuple[Leg, ...] = ()    # ``each``, once somebody asked
         # Keys of the first candidate and of its account, for orders that look at single accounts.
@@ -109,12 +115,12 @@ class Leg:
 
     def alone(self, candidate: Candidate) -> "Leg":
         return Leg(self.target, f"{self.place}@{candidate.key[2]}", candidates=(candidate,), step=self.step, weight=self.weight,
-                   tags=self.tags, place=self.place)
+                   tags=self.tags, place=self.place, own=self.own)
 
     def without(self, candidate: Candidate) -> "Leg":
         """The same place with one account less."""
         return Leg(self.target, self.key, candidates=tuple(c for c in self.candidates if c is not candidate), step=self.step,
-                   weight=self.weight, tags=self.tags, place=self.place)
+                   weight=self.weight, tags=self.tags, place=self.place, own=self.own)
 
     def __repr__(self) -> str:
         return f"Leg({self.key!r})"

@@ -6,6 +6,8 @@ collected on the way; ``rows`` finds them again by the same gates when somebody 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
 from gateway.routing import exhaust, outcome
@@ -274,9 +276,12 @@ class Walk:
         return [(row.target.label, row.reason, words(row, now)) for row in self.rows(now) if row.reason]
 
     def settings(self, candidate: Candidate) -> Settings:
-        """What counts at this candidate: the combo's settings over its provider's."""
-        combo = self.resolution.combo
-        return self.resolution.settings if combo is None else combo.overrides.get(candidate.target.provider.id, combo.settings)
+        """What counts at this candidate: its place's own settings over the combo's over its provider's."""
+        combo, leg = self.resolution.combo, self._leg
+        if combo is None:
+            return self.resolution.settings
+        found = combo.overrides.get(candidate.target.provider.id, combo.settings)
+        return msgspec.structs.replace(found, **leg.own) if leg is not None and leg.own and candidate in leg.candidates else found
 
     @property
     def rank(self) -> int:

@@ -21,7 +21,7 @@ def round_robin(legs: Legs, view: View) -> Legs:
 
 
 def weighted(legs: Legs, view: View) -> Legs:
-    """A step is drawn with the chance of its weight among those that may be asked; the rest follow by weight."""
+    """A step is drawn with the chance of its weight among those that may be asked; the rest follow by weight, or by tier."""
     steps: dict[str, list[Leg]] = {}
     for leg in legs:
         steps.setdefault(leg.step, []).append(leg)
@@ -30,7 +30,9 @@ def weighted(legs: Legs, view: View) -> Legs:
         return legs
     drawn = _kept(able, view) or _drawn(able, [steps[step][0].weight for step in able], view)
     view.why[steps[drawn][0].key] = f"drawn with weight {steps[drawn][0].weight:g}"
-    rest = sorted((leg for leg in legs if leg.step != drawn), key=lambda leg: -leg.weight)
+    rest = [leg for leg in legs if leg.step != drawn]
+    if not view.settings.tiered:
+        rest.sort(key=lambda leg: -leg.weight)
     return [*steps[drawn], *rest]
 
 
