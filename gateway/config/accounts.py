@@ -69,7 +69,8 @@ def _add(key: KeyTable, index: int, where: str, found: list[Account], problems: 
         proxy = key.proxy.reveal().strip()
         if proxy and (wrong := proxies.problem(proxy)):
             problems.add(f"{where}.proxy", wrong)
-        found.append(Account(len(found) + 1, Secret(text), label=label, priority=key.priority, models=key.models, proxy=proxy))
+        found.append(Account(len(found) + 1, Secret(text), label=label, priority=key.priority, models=key.models, proxy=proxy,
+                             tags=frozenset(key.tags)))
 
 
 def _unused(table: ProviderTable, auth: str, path: str, problems: Problems) -> None:

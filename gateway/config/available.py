@@ -39,7 +39,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "combos[].strategy": (none_of("fusion"), "another strategy"),
     "combos[].judge": (empty, "nothing"),
     "routing.strategy": (none_of("fusion"), "another strategy"),
-    "routing.handoff": (one_of("off"), '"off"'),
     "stream.resume": (one_of("off"), '"off"'),
     "cache": (one_of(), "the defaults"),
     "compression": (one_of(), "the defaults"),

@@ -100,11 +100,11 @@ def _shape(table: ComboTable, path: str, problems: Problems) -> Shape | None:
 
 def tiered(steps: tuple[StepPlan, ...], table: ComboTable, path: str, problems: Problems) -> tuple[StepPlan, ...]:
     """The steps in the order of their tiers: from the default along the fallbacks, then other tiers, then the rest."""
-    tiers = {tier.name: (f"{path}.tiers[{place}]", tier) for place, tier in enumerate(table.tiers)}
+    tiers = {tier.name: tier for tier in reversed(table.tiers)}
     found: dict[str, StepPlan] = {}
     for place, tier in enumerate(table.tiers):
         where = f"{path}.tiers[{place}]"
-        if tiers[tier.name][1] is not tier:
+        if tiers[tier.name] is not tier:
             problems.add(f"{where}.name", f"{tier.name!r} is the name of another tier already")
         if tier.fallback and tier.fallback not in tiers:
             problems.add(f"{where}.fallback", f"{tier.fallback!r} is no tier" + nearest(tier.fallback, tiers))
@@ -119,8 +119,8 @@ def tiered(steps: tuple[StepPlan, ...], table: ComboTable, path: str, problems: 
     way: dict[str, None] = {}
     while first in tiers and first not in way:
         way[first] = None
-        first = tiers[first][1].fallback
-    order = [found[name] for name in [*way, *tiers] if name in found]
+        first = tiers[first].fallback
+    order = [found[name] for name in [*way, *(tier.name for tier in table.tiers)] if name in found]
     return tuple({id(step): step for step in [*order, *steps]}.values())
 
 
@@ -272,5 +272,8 @@ def _aliases(config: Config, known: Names, problems: Problems) -> None:
     for name in aliases:
         if name in known.labels or name in known.combos or name in known.ids:
             problems.warn(f"routing.aliases.{name}", "has no effect: something of that name is served")
+    for name, to in config.routing.background_models.items():
+        if to != "auto" and not known.has(to.removeprefix("combo/")) and to not in aliases:
+            problems.add(f"routing.background_models.{name}", _lost(to, known))
     if config.routing.emergency and not known.has(config.routing.emergency):
         problems.add("routing.emergency", _lost(config.routing.emergency, known))

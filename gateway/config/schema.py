@@ -125,6 +125,7 @@ class KeyTable(Table, frozen=True):
     priority: Annotated[int, Meta(ge=0, le=1_000), doc("Keys with a lower number are used first; equal ones take turns.")] = 0
     models: Annotated[tuple[str, ...], doc('Patterns of the models that it may be used for, such as `["gpt-*"]`; none = all.')] = ()
     proxy: Annotated[Secret, doc("Proxy for this account, instead of the provider's.")] = Secret("")
+    tags: Annotated[tuple[str, ...], doc("Words that a request may ask for in `metadata.tags`.")] = ()
 
 
 class ProviderTable(Table, frozen=True):
@@ -148,6 +149,15 @@ class ProviderTable(Table, frozen=True):
     combos: Annotated[ComboSettings, doc("max_retries and target_timeout_s of its targets in combos.")] = ComboSettings()
 
 
+class IntentsTable(Table, frozen=True):
+    """Words that tell what a message is about, besides those that are known."""
+    enabled: Annotated[bool, doc("Look at the words at all.")] = True
+    code: Annotated[tuple[str, ...], doc("Words of programming.")] = ()
+    math: Annotated[tuple[str, ...], doc("Words of mathematics.")] = ()
+    reasoning: Annotated[tuple[str, ...], doc("Words of analysis and planning.")] = ()
+    creative: Annotated[tuple[str, ...], doc("Words of stories and verse.")] = ()
+
+
 class Routing(Table, frozen=True):
     """Who is tried, how often and for how long."""
     strategy: Annotated[Strategy, doc("Order of targets for `auto` and for models with several providers.")] = "priority"
@@ -155,7 +165,7 @@ class Routing(Table, frozen=True):
     budget_s: Annotated[Seconds, doc("Time for all attempts; the first two are exempt; 0 = no limit.")] = 45
     sticky_ttl_s: Annotated[Seconds, doc("How long a session keeps its target.")] = 1_800
     transient_cooldown_s: Annotated[Seconds, doc("Rest after 5xx, timeout, transport failure and 429 without a stated time.")] = 90
-    handoff: Annotated[Literal["off", "on-switch"], doc("Summarise the session when its model changes.")] = "off"
+    handoff: Annotated[Literal["off", "on-switch"], doc("Tell a model that takes a session over what was said last.")] = "off"
     hedge: Annotated[Literal["off", "deadline", "race"],
                      doc("`deadline`: the budget also ends a silent attempt; `race`: a second is asked, who is first wins.")] = "off"
     hedge_after_s: Annotated[Seconds, doc("race: silence before the second; 0 = the target's own p95, once it is known.")] = 0
@@ -167,6 +177,10 @@ class Routing(Table, frozen=True):
     aliases: Annotated[dict[str, str], doc('Names of your own, patterns too: `{"gpt-4*" = "combo/best"}`; the closest wins.')] = {}
     families: Annotated[dict[str, str], doc('What stands in for families nobody serves: `{opus = "a/big", default = "auto"}`.')] = {}
     emergency: Annotated[str, doc("Model to ask when auto or a combo is out of credits and no tools are needed; empty = none.")] = ""
+    background_models: Annotated[dict[str, str], doc("Who does clients' chores, titles and the like, by the model they ask for: "
+                                                     '`{"*" = "a/small"}`.')] = {}
+    volume: Annotated[Literal["off", "adaptive"], doc("Cheap targets first under load, strong ones for heavy requests.")] = "off"
+    intents: Annotated[IntentsTable, doc("What `auto` makes of the words of a request.")] = IntentsTable()
     combo_defaults: Annotated[ComboSettings, doc("Settings that combos leave out.")] = ComboSettings()
 
 

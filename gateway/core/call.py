@@ -58,6 +58,7 @@ class Call(msgspec.Struct, kw_only=True):
     response_id: str = ""                       # under which the answer will be kept (Responses)
     attempts: list[Attempt] = []
     accounts: dict[tuple[str, int], int] = {}   # (provider, account) -> its number in this request's trail
+    retold: bool = False                        # an upstream was told more, or less, than the client said
     stream: bool = False
     status: int = 0
     outcome: str = ""

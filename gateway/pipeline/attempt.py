@@ -12,7 +12,7 @@ from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.core.redact import worth_hiding
 from gateway.memory.traces import Notes
-from gateway.pipeline import recall
+from gateway.pipeline import handoff, recall
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
@@ -157,6 +157,8 @@ async def written(x: Exchange, to: Outbound) -> bytes:
     """The body for this target."""
     lane = x.lane
     asked = x.plan.request if lane.needs is None else recall.in_full(x)
+    if x.plan.previous:
+        asked = await handoff.relayed(x, asked)
     if lane.wire.name in BYTES_ONLY:
         asked = await with_bytes(asked, lane.wire.name, x.ground.fetcher)
     large = len(asked.raw) > LARGE_BYTES

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import explaining, hedge, purse
+from gateway.pipeline import explaining, handoff, hedge, purse
 from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.booking import tried
@@ -34,7 +34,8 @@ TURN: Final = Way(Exchange, try_once, deliver_salvage, races=True)
 async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way = TURN) -> None:
     """Deliver an answer or raise the GatewayError that ends the request."""
     clock, settings = ground.clock, ground.snapshot.routing
-    asked = ask(plan.request, plan.resolution, call.principal, client, settings.sticky_ttl_s > 0)
+    asked = ask(plan, call.principal, client, ground)
+    plan = handoff.noticed(plan, asked, ground)
     walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started, asked, settings.sticky_ttl_s)
     search = Search(call, plan, client, ground, way, walk)
     explaining.begin(search)

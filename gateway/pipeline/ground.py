@@ -23,6 +23,8 @@ from gateway.policy.keybook import KeyBook
 from gateway.policy.keys import KeyRing
 from gateway.policy.limits import Limits
 from gateway.providers.auth import credentials, query_credentials
+from gateway.routing import wildcards
+from gateway.routing.ask import Intents
 from gateway.routing.catalog import Candidate, Catalog
 from gateway.routing.health import Health
 from gateway.tokens.calibrate import Calibration
@@ -90,6 +92,9 @@ class Ground:
         self.extras = extras or Extras()
         # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
+        self.chores = wildcards.ranked(snapshot.routing.background_models.items())
+        words = snapshot.routing.intents
+        self.intents = Intents.of({name: getattr(words, name) for name in ("code", "math", "reasoning", "creative")})
         self._lanes: dict[Any, Lane] = {}
 
     def lane(self, candidate: Candidate) -> Lane:

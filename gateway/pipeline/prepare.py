@@ -6,6 +6,8 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError, bad_request
 from gateway.core.request import Request
+from gateway.pipeline import chores, volume
+from gateway.pipeline.asking import tags_of
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.access import restrict
@@ -24,6 +26,9 @@ class Plan(msgspec.Struct, frozen=True):
     resolution: Resolution
     rules: Rules
     input_tokens: int
+    tags: frozenset[str] = frozenset()           # that places and accounts may carry, and whether all are wanted
+    tags_all: bool = False
+    previous: str = ""                           # the model that the session heard last (handoff.py)
 
 
 def parse(call: Call, client: Client, body: bytes) -> Request:
@@ -56,6 +61,19 @@ def plan(call: Call, request: Request, principal: Principal, ground: Ground) -> 
     targets = restrict(principal, resolution.requested, resolution.kind, resolution.targets)
     if len(targets) != len(resolution.targets):
         resolution = resolution.only(targets)
+    if ground.chores:
+        resolution = chores.cheaper(request, resolution, principal, ground)
+    if resolution.several and ground.snapshot.routing.volume == "adaptive":
+        resolution = volume.overridden(resolution, request, ground.inflight.count)
+    found = planned(request, resolution, ground)
+    if not resolution.tagged:
+        return found
+    tags, all_of = tags_of(request)
+    return msgspec.structs.replace(found, tags=tags, tags_all=all_of) if tags else found
+
+
+def planned(request: Request, resolution: Resolution, ground: Ground) -> Plan:
+    """What follows from the request and its targets."""
     settings = ground.snapshot.stream
     input_tokens = estimate_request(request, ground.calibration.factor(request.model))
     rules = Rules(tools=request.tools, format=request.format, tool_calls=settings.tool_calls,

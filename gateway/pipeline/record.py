@@ -47,7 +47,7 @@ def charge(call: Call) -> None:
 def calibrate(call: Call, ground: Ground) -> None:
     """What the upstream counted tells how far our estimate is off for its model. Pictures say nothing about text."""
     usage, asked = call.usage, call.request
-    if usage is not None and asked is not None and not usage.estimated and not asked.images and call.attempts:
+    if usage is not None and asked is not None and not call.retold and not usage.estimated and not asked.images and call.attempts:
         estimated = estimate_request(asked)
         answered = next((attempt for attempt in reversed(call.attempts) if attempt.committed), call.attempts[-1])
         ground.calibration.learn(answered.model, estimated, usage.input)

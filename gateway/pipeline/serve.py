@@ -19,7 +19,7 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, attempts, explaining, prepare, purse, recall, record
+from gateway.pipeline import admit, attempts, explaining, prepare, purse, recall, record, retell
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -53,6 +53,8 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         if call.wire == "openai-responses":
             request = await recall.dialogue_of(call, request, ground)
         plan = story.plan(call, request, principal, ground)
+        if retell.needed(plan):
+            plan = await retell.retold(call, plan, client, ground)
         if principal.scopes:
             plan = purse.reserve(call, plan, principal, ground)
         reservation = admit.request(request, principal, client, ground)

@@ -45,6 +45,7 @@ class Account(msgspec.Struct, frozen=True):
     priority: int = 0
     models: tuple[str, ...] = ()             # patterns of the models that it may be used for; none = all
     proxy: str = ""                          # instead of the provider's
+    tags: frozenset[str] = frozenset()       # what a request may ask for
 
     def serves(self, model: str) -> bool:
         return not self.models or any(fnmatchcase(model, pattern) for pattern in self.models)

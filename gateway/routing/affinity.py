@@ -57,7 +57,7 @@ def _opened(talk: rq.Conversation | None) -> str:
 
 
 _OPENINGS: Final[dict[str, Callable[[Any], str]]] = {
-    "openai-chat": _chat, "openai-responses": _responses, "anthropic": _messages, "gemini": _gemini,
+    "openai-chat": _chat, "openai-responses": _responses, "anthropic": _messages, "gemini": _gemini, "ollama": _chat,
 }
 
 

@@ -1,5 +1,6 @@
 """What does routing want to know of a request besides its size? Its session, its task, its tags: told by the pipeline."""
 import re
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast
 
 import msgspec
@@ -26,6 +27,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     answered: bool = False
     tags: frozenset[str] = frozenset()
     tags_all: bool = False
+    relay: bool = False                       # the session's last model is wanted: its words are handed over to another one
+    intents: "Intents | None" = None          # the operator's words besides ours
 
 
 NOTHING: Final = Ask()
@@ -48,18 +51,31 @@ _HEAVY: Final = re.compile(r"\b(?:architect|migrat|refactor|rewrite|design a|end
 _HIGH: Final = frozenset({"high", "xhigh", "max"})
 
 
-def intent(text: str) -> Intent:
+class Intents(msgspec.Struct, frozen=True):
+    """Words of the operator that tell what a message is about: patterns by intent."""
+    patterns: dict[str, re.Pattern[str]] = {}
+
+    @classmethod
+    def of(cls, words: Mapping[str, Sequence[str]]) -> "Intents | None":
+        """None without words. Each is matched in any case, at its beginning."""
+        found = {name: re.compile("|".join(rf"(?<!\w){re.escape(word)}" for word in some), re.IGNORECASE)
+                 for name, some in words.items() if some}
+        return cls(found) if found else None
+
+
+def intent(text: str, own: Intents | None = None) -> Intent:
     """What the newest message is about."""
     head = text[:SCAN_CHARS]
+    more = own.patterns if own is not None else {}
     for name, pattern in _INTENTS:
-        if pattern.search(head):
+        if pattern.search(head) or (name in more and more[name].search(head)):
             return name
     return "simple" if len(head.split()) < 60 else "medium"
 
 
-def task(text: str) -> str:
+def task(text: str, own: Intents | None = None) -> str:
     """The kind of task that fitness is looked up by."""
-    return _TASK_OF.get(intent(text), "default") if text else "default"
+    return _TASK_OF.get(intent(text, own), "default") if text else "default"
 
 
 def level(ask: Ask) -> Level:

@@ -24,7 +24,7 @@ class Bound(msgspec.Struct, frozen=True, gc=False):
 class Memory:
     """``scope`` is a combo's name or the requested name."""
 
-    __slots__ = ("batches", "decks", "exclusions", "good", "sessions", "turns", "uses")
+    __slots__ = ("batches", "decks", "exclusions", "good", "served", "sessions", "turns", "uses")
 
     def __init__(self) -> None:
         self.turns: LruMap[str, int] = LruMap(SCOPES * 4)
@@ -33,6 +33,7 @@ class Memory:
         self.uses: LruMap[str, int] = LruMap(PLACES)                         # place@account -> requests
         self.good: LruMap[str, tuple[str, str, str]] = LruMap(PLACES)        # scope -> candidate that answered last
         self.sessions: LruMap[tuple[str, str], Bound] = LruMap(SESSIONS)     # (scope, session) -> where
+        self.served: LruMap[tuple[str, str], Bound] = LruMap(SESSIONS)       # (scope, session) -> whose model spoke last
         # (scope, provider) -> (until, span, good probes)
         self.exclusions: LruMap[tuple[str, str], tuple[float, float, int]] = LruMap(SCOPES * 4)
 
@@ -69,6 +70,10 @@ class Memory:
         else:
             self.batches.pop(scope, None)
             self.turns.put(scope, index + 1)
+
+    def last_model(self, scope: str, session: str, now: float, ttl_s: float) -> Bound | None:
+        found = self.served.get((scope, session))
+        return found if found is not None and now - found.at <= ttl_s else None
 
     def bind(self, scope: str, session: str, bound: Bound) -> None:
         self.sessions.put((scope, session), bound)

@@ -41,9 +41,18 @@ def ordered(resolution: Resolution, request: Request, view: View, ttl_s: float) 
 
 
 def tagged(legs: Sequence[Leg], ask: Ask) -> Sequence[Leg]:
-    """Places with all or any of the request's tags; tags that nobody carries mean nothing."""
-    found = [leg for leg in legs if (ask.tags <= leg.tags if ask.tags_all else ask.tags & leg.tags)]
+    """Places, and accounts of places, with all or any of the request's tags; tags that nobody carries mean nothing."""
+    found: list[Leg] = []
+    for leg in legs:
+        if _carries(leg.tags, ask):
+            found.append(leg)
+        elif kept := tuple(c for c in leg.candidates if c.account.tags and _carries(leg.tags | c.account.tags, ask)):
+            found.append(leg.among(kept))
     return found or legs
+
+
+def _carries(tags: frozenset[str], ask: Ask) -> bool:
+    return ask.tags <= tags if ask.tags_all else bool(ask.tags & tags)
 
 
 def pin(legs: Sequence[Leg], bound: Bound, view: View) -> Leg | None:

@@ -34,6 +34,8 @@ def succeeded(walk: "Walk", candidate: Candidate, now: float) -> None:
         if strategy == "auto":
             auto.proved(candidate.target.provider.id, True, scope_view)
     ask = view.ask
+    if ask.session and ask.relay:
+        view.memory.served.put((view.scope, ask.session), Bound(candidate.key, candidate.target.label, now))
     if ask.session:
         view.memory.bind(view.scope, ask.session, Bound(candidate.key, candidate.target.label, now))
     if ask.prefix:

@@ -119,8 +119,12 @@ class Leg:
 
     def without(self, candidate: Candidate) -> "Leg":
         """The same place with one account less."""
-        return Leg(self.target, self.key, candidates=tuple(c for c in self.candidates if c is not candidate), step=self.step,
-                   weight=self.weight, tags=self.tags, place=self.place, own=self.own)
+        return self.among(tuple(c for c in self.candidates if c is not candidate))
+
+    def among(self, candidates: tuple[Candidate, ...]) -> "Leg":
+        """The same place with some of its accounts."""
+        return Leg(self.target, self.key, candidates=candidates, step=self.step, weight=self.weight, tags=self.tags,
+                   combo=self.combo, place=self.place, own=self.own)
 
     def __repr__(self) -> str:
         return f"Leg({self.key!r})"

@@ -39,6 +39,7 @@ class Resolution(msgspec.Struct, frozen=True, eq=False):
     spare: tuple[Target, ...] = ()            # asked when everybody else is out of credits
     least_output: float = inf
     formats: bool = True
+    tagged: bool = False                      # some place or account carries tags that a request may ask for
     several: bool = False                     # more than one candidate: a session has something to choose
 
     def only(self, targets: Sequence[Target]) -> "Resolution":
@@ -64,6 +65,7 @@ def resolution(targets: Sequence[Target], requested: str, kind: Form, strategy: 
         tuple(targets), requested, kind, named(combo.strategy if combo is not None else strategy), legs,
         combo.settings if combo is not None else DEFAULTS, combo.name if combo is not None else requested, combo, spare,
         min(outputs, default=inf), not any("response_format" in target.provider.drop_params for target in targets),
+        any(leg.tags or any(candidate.account.tags for candidate in leg.candidates) for leg in legs),
         sum(len(leg.candidates) for leg in legs) > 1)
 
 

@@ -13,6 +13,7 @@ from gateway.wire.openai_responses.schema import Asked
 
 Json = dict[str, Any]
 Keep = Callable[[str], bool]                     # a tool's name -> does it stay?
+TAGS: Final = frozenset({"tags", "tag_match"})
 _SYSTEM: Final = ("system", "developer")
 _CHOICES: Final = ("tool_choice", "function_call", "toolConfig", "parallel_tool_calls")
 
@@ -46,6 +47,19 @@ def with_tools(request: Request, wire: Wire, keep: Keep) -> Request:
     if not (doc.get("tools") or doc.get("functions")) or (choice is not None and choice.mode == "named" and choice.name in dropped):
         for field in _CHOICES:
             doc.pop(field, None)
+    return _told(request, wire, doc)
+
+
+def without_tags(request: Request, wire: Wire) -> Request:
+    """Without the tags in its metadata: they were meant for routing, and providers refuse fields there that they do not know."""
+    doc = _opened(request)
+    metadata = doc.get("metadata")
+    if not isinstance(metadata, dict) or not TAGS & metadata.keys():
+        return request
+    left = {name: value for name, value in metadata.items() if name not in TAGS}
+    doc |= {"metadata": left}
+    if not left:
+        del doc["metadata"]
     return _told(request, wire, doc)
 
 

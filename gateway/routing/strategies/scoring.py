@@ -68,7 +68,7 @@ def scores(places: Sequence[Leg], view: View) -> list[float]:
     costs = [traits.cost for traits in every]
     k_cost, k_ms, k_spread = (w[name] / most if (most := max(each, default=0.0)) else 0.0
                               for name, each in (("cost", costs), ("latency", latency), ("stability", spread)))
-    on_task = view.settings.task or (task(ask.text) if w["task_fit"] and ask.text else "default")
+    on_task = view.settings.task or (task(ask.text, ask.intents) if w["task_fit"] and ask.text else "default")
     tiers, healthy, left = _tiers(view, w), _healthy(places, view), health.headrooms([leg.account for leg in places], view.now)
     base = w["cost"] + w["latency"] + w["stability"]
     k_fit, k_worth, k_density, k_health, k_quota = (w[name] for name in ("task_fit", "tier_priority", "density", "health", "quota"))

@@ -17,7 +17,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     (upstream('[[combos]]\nname = "best"\nstrategy = "fusion"\ntargets = ["a/m"]'), "combos[0].strategy"),
     (upstream('[[combos]]\nname = "best"\njudge = "a/m"\ntargets = ["a/m"]'), "combos[0].judge"),
     ('[routing]\nstrategy = "fusion"', "routing.strategy"),
-    ('[routing]\nhandoff = "on-switch"', "routing.handoff"),
     ('[stream]\nresume = "continue"', "stream.resume"),
     ("[cache]\nenabled = true", "cache.enabled"),
     ("[cache]\nttl_s = 5", "cache.ttl_s"),

@@ -83,3 +83,30 @@ def test_clashes_of_names_are_warnings(name, words):
 def test_an_alias_of_something_served_is_a_warning():
     warnings = good(HOUSE + '[routing]\naliases = {m = "a/m", "gpt-*" = "b/n"}').warnings
     assert [path for path, _ in warnings] == ["routing.aliases.m"]
+
+
+TRIO = '[[providers]]\nid = "up"\nbase_url = "https://a.example/v1"\napi_keys = ["sk-a-123456"]\nmodels = ["m", "n", "o"]\n'
+LIST = TRIO + '[[combos]]\nname = "best"\ntargets = ["up/m", {target = "up/n", label = "mid", max_retries = 2}, "up/o"]\n'
+
+
+@pytest.mark.parametrize(("text", "order"), [
+    ('tiers = [{name = "a", step = "up/o", fallback = "b"}, {name = "b", step = "mid"}]', ["up/o", "up/n", "up/m"]),
+    ('default_tier = "b"\ntiers = [{name = "a", step = "up/o"}, {name = "b", step = "mid"}]', ["up/n", "up/o", "up/m"]),
+    ('tiers = [{name = "a", step = "up/n", fallback = "a"}]', ["up/n", "up/m", "up/o"])])
+def test_tiers_order_the_places(text, order):
+    plan = good(LIST + text).combos[0]
+    assert [step.target for step in plan.steps] == order
+    assert plan.settings.tiered
+
+
+@pytest.mark.parametrize(("text", "path"), [
+    ('tiers = [{name = "a", step = "up/x"}]', "combos[0].tiers[0].step"),
+    ('tiers = [{name = "a", step = "mid", fallback = "c"}]', "combos[0].tiers[0].fallback"),
+    ('tiers = [{name = "a", step = "mid"}, {name = "a", step = "up/m"}]', "combos[0].tiers[1].name"),
+    ('default_tier = "z"\ntiers = [{name = "a", step = "mid"}]', "combos[0].default_tier"),
+    ('default_tier = "z"', "combos[0].default_tier"),
+    ('tool_filter = "("', "combos[0].tool_filter"),
+    ('allowed_providers = ["down"]', "combos[0].allowed_providers[0]"),
+    ('handoff = "always"', "combos[0].handoff")])
+def test_what_is_wrong_with_tiers_and_shapes_is_named_by_its_path(text, path):
+    assert list(refused(LIST + text)) == [path]
