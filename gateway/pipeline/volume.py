@@ -29,9 +29,9 @@ def overridden(resolution: Resolution, request: Request, n_inflight: int) -> Res
     asked = Ask(chars=request.chars, tools=len(request.tools), max_tokens=request.max_tokens or 0)
     heaviness = level(asked)
     if heaviness == "light" and n_inflight >= BUSY:
-        return msgspec.structs.replace(resolution, strategy="cost-optimized")
+        return _reordered(resolution, "cost-optimized", resolution.legs)
     if heaviness == "critical" or len(request.tools) >= MANY_TOOLS or request.images:
-        return msgspec.structs.replace(resolution, strategy="priority", legs=tuple(sorted(resolution.legs, key=_power)))
+        return _reordered(resolution, "priority", tuple(sorted(resolution.legs, key=_power)))
     return resolution
 
 
@@ -39,10 +39,18 @@ def _economy(resolution: Resolution) -> Resolution:
     cheap = tuple(leg for leg in resolution.legs if leg.target.traits.tier <= CHEAP)
     rest = sorted((leg for leg in resolution.legs if leg.target.traits.tier > CHEAP), key=lambda leg: leg.target.traits.cost)
     if not cheap:
-        return msgspec.structs.replace(resolution, strategy="round-robin")
+        return _reordered(resolution, "round-robin", resolution.legs)
     scope = f"{resolution.scope}~economy"
     first = unit(Combo(scope, "round-robin", cheap), scope, 1.0)
-    return msgspec.structs.replace(resolution, strategy="priority", legs=(first, *rest))
+    return _reordered(resolution, "priority", (first, *rest))
+
+
+def _reordered(resolution: Resolution, strategy: str, legs: tuple[Leg, ...]) -> Resolution:
+    """As a combo, so that whoever takes targets out of it later finds them in this order."""
+    combo = resolution.combo
+    combo = Combo(resolution.scope, strategy, legs, resolution.settings) if combo is None \
+        else msgspec.structs.replace(combo, strategy=strategy, items=legs)
+    return msgspec.structs.replace(resolution, strategy=strategy, legs=legs, combo=combo)
 
 
 def _power(leg: Leg) -> float:

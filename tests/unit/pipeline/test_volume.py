@@ -44,6 +44,14 @@ def test_in_a_flood_the_cheap_take_turns_and_the_dear_come_last():
     assert all(one[-1] == "opus-9" for one in seen)
 
 
+def test_whoever_is_taken_out_later_is_out_of_this_order_too():
+    resolution = resolve("auto", HOUSE)
+    left = overridden(resolution, request(), 50).only([t for t in resolution.targets if t.model.id != "tiny-mini"])
+    walk = Walk(left, request(), Health(), 10, NOW)
+    assert walk.next(NOW).target.model.id == "small-mini"
+    assert [target.model.id for target in walk.targets] == ["small-mini", "opus-9"]
+
+
 @pytest.mark.parametrize("facts", [
     {"chars": 120_000}, {"images": 1}, {"tools": {f"t{n}": None for n in range(8)}}, {"max_tokens": 40_000}])
 def test_a_heavy_request_goes_to_the_most_capable(facts):
