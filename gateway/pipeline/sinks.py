@@ -122,7 +122,7 @@ class StreamSink:
             out = x.veil.cover(out)
         conclude(x, out)
         data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
-        await told(x, x.client.end(data), getattr(self.encoder, "final", None))
+        await told(x, x.client.end(data), getattr(self.encoder, "final", None) if x.call.response_id else None)
 
     async def broke(self, error: GatewayError) -> None:
         """The upstream failed after the commit: what is held leaves, then the failure in the surface's words."""

@@ -1,7 +1,7 @@
 """OpenAI's Responses format, for both sides: ``/v1/responses`` towards clients, ``{base_url}/responses`` towards upstreams.
 
-request, tools, conversation: what a client asks · outgoing, building, items: what an upstream is asked · stream, reading, frames,
-reply: what it answers · encode, paper, parts, calls, response: what the client is told · faults: errors.
+request, tools, conversation: what a client asks · outgoing, building, items: what an upstream is asked · stream, straight, reading,
+frames, told, reply: what it answers · encode, paper, parts, calls, response: what the client is told · faults: errors.
 For stored state: ``with_history``, ``input_items``, ``output_items``, and ``Encoder.final`` or the whole answer's body.
 """
 from typing import Final

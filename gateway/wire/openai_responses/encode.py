@@ -19,12 +19,13 @@ from gateway.wire.openai_responses.parts import (
     PART_OF,
     Item,
     Part,
-    alike,
     number_in,
     quoted,
 )
 from gateway.wire.openai_responses.response import counted, ended, kept_here, response_id, skeleton, status_of
 from gateway.wire.openai_responses.schema import WIRE, Asked, Json, write_usage
+from gateway.wire.openai_responses.told import Told, alike, by_hand
+from gateway.wire.openai_responses.told import of as told_by
 from gateway.wire.sse import END
 
 _DELTA: Final = b"event: response.output_text.delta\ndata: "
@@ -33,13 +34,14 @@ _PART: Final = {ev.Text: ("message", "output_text"), ev.Refusal: ("message", "re
 
 
 class Encoder:
-    """One stream to one client. ``final`` is the finished response, once there is one."""
+    """One stream to one client."""
 
-    __slots__ = ("final", "_shown", "_same", "_paper", "_hot", "_even", "_opened", "_base", "_theirs", "_current", "_calls",
+    __slots__ = ("_final", "_last", "_shown", "_same", "_paper", "_hot", "_even", "_opened", "_base", "_theirs", "_current", "_calls",
                  "_origins", "_usage", "_finish", "_over", "_refused", "_used")
 
     def __init__(self, shown: Shown) -> None:
-        self.final: Json | None = None
+        self._final: Json | None = None
+        self._last = b""                         # the upstream's last frame, which has it
         self._shown = shown
         self._same = shown.same
         self._paper = Paper()
@@ -79,6 +81,13 @@ class Encoder:
         return b"".join(out)
 
     @property
+    def final(self) -> Json | None:
+        """The finished response, once there is one."""
+        if self._final is None and self._last:
+            self._final = load(self._last)[0]["response"]
+        return self._final
+
+    @property
     def even(self) -> bool:
         return self._even and self._hot is not None
 
@@ -96,7 +105,7 @@ class Encoder:
         paper.id = own.id if own and not self._shown.kept_as else response_id(self._shown)
         if own is not None and own.raw is not None:
             self._opened = raw = self._ours(own.raw)
-            paper.copy("response.created", {"sequence_number": number_in(raw)}, raw)
+            paper.copy("response.created", number_in(raw), raw)
             return
         self._base = skeleton(self._shown, paper.id, own.created if own else 0)
         paper.write("response.created", response=self._base)
@@ -138,11 +147,11 @@ class Encoder:
 
     def _said_raw(self, text: str, raw: bytes) -> bool:
         """Copy a delta of the upstream's, if its item is known here and not over."""
-        doc: Json = load(raw)[0]
-        item = self._theirs.get(doc.get("output_index", -1))
+        told = told_by(raw)
+        item = self._theirs.get(told.output_index)
         if item is None or item.done:
             return False
-        part = item.part_of(doc)
+        part = item.part_of(told)
         if part.closed:
             return False
         self._catch_up(item)
@@ -150,10 +159,10 @@ class Encoder:
         self._current = item
         self._paper.begin_part(item, part)
         before = self._paper.last()
-        self._paper.copy(doc["type"], doc, raw, item)
+        self._paper.copy(told.type, told.sequence_number, raw, item)
         part.texts.append(text)
         alone = [other for other in self._theirs.values() if not other.done] == [item]
-        self._even = alone and item.index == item.theirs and doc["sequence_number"] > before
+        self._even = alone and item.index == item.theirs and told.sequence_number > before
         if part.kind == "output_text" and self._even:
             self._hot = part
             part.lead = part.lead or item.lead(part)
@@ -181,40 +190,43 @@ class Encoder:
         self._begin(event)
 
     def _opaque(self, event: ev.Opaque) -> None:
-        doc, raw = event.payload, event.raw
-        if not self._same or event.wire != WIRE or not isinstance(doc, dict):
+        if not self._same or event.wire != WIRE:
             return
+        told, raw = event.payload, event.raw
+        if raw is None:                          # of an answer that did not stream
+            told, raw = by_hand(told), dump(told)
+            told.sequence_number = -1
         self._begin()
-        kind, index = doc["type"], doc.get("output_index")
+        kind = told.type
         if kind == "response.output_item.added":
-            return self._added(doc, raw)
-        if index is None:
-            return self._paper.copy(kind, doc, self._ours(raw) if raw is not None and "response" in doc else raw)
-        item = self._theirs.get(index)
+            return self._added(told, raw)
+        if told.output_index < 0:
+            return self._paper.copy(kind, told.sequence_number, self._ours(raw) if told.response is not None else raw)
+        item = self._theirs.get(told.output_index)
         if item is None or item.done:
             return
         if kind in PART_ADDED and item.index < 0:
-            item.pending.append((kind, doc, raw))
+            item.pending.append((told, raw))
             return
         self._catch_up(item)
         if kind in PART_DONE:
-            self._part_done(item, doc, raw)
+            self._part_done(item, told, raw)
         elif kind in PART_OF:
-            self._text_done(item, doc, raw)
+            self._text_done(item, told, raw)
         elif kind == "response.output_item.done":
-            self._item_done(item, doc, raw)
+            self._item_done(item, told, raw)
         else:
             self._paper.begin(item)
             if kind in PART_ADDED:
-                item.part_of(doc).told = True
-            self._paper.copy(kind, doc, raw, item)
+                item.part_of(told).told = True
+            self._paper.copy(kind, told.sequence_number, raw, item)
 
-    def _added(self, doc: Json, raw: bytes | None) -> None:
-        base = doc["item"]
-        item = Item(str(base.get("type")), base["id"], base, doc["output_index"])
+    def _added(self, told: Told, raw: bytes) -> None:
+        assert told.item is not None
+        item = Item(told.item.type, told.item.id, None, told.output_index, raw)
         self._theirs[item.theirs] = item
         self._used.add(item.id)
-        item.pending.append(("response.output_item.added", doc, raw))
+        item.pending.append((told, raw))
         if item.kind not in HELD:
             self._paper.begin(item)
 
@@ -226,39 +238,39 @@ class Encoder:
             if other is not item and other.index < 0 and not other.refused:
                 self._paper.begin(other)
 
-    def _text_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
-        part = item.part_of(doc)
-        if part.texted or str(doc.get(FORMS[part.kind][6]) or "") != part.text:
+    def _text_done(self, item: Item, told: Told, raw: bytes) -> None:
+        part = item.part_of(told)
+        if part.texted or told.said != part.text:
             item.refused = True
             return
         self._paper.begin(item)
         self._paper.begin_part(item, part)
         part.texted = True
-        self._paper.copy(doc["type"], doc, raw, item)
+        self._paper.copy(told.type, told.sequence_number, raw, item)
 
-    def _part_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
-        part = item.part_of(doc)
-        told = doc.get("part")
-        if part.closed or not isinstance(told, dict) or str(told.get(FORMS[part.kind][6]) or "") != part.text:
+    def _part_done(self, item: Item, told: Told, raw: bytes) -> None:
+        part = item.part_of(told)
+        if part.closed or told.part is None or told.part.said != part.text:
             item.refused = True
             return
         self._paper.begin(item)
         self._paper.begin_part(item, part)
         self._paper.end_text(item, part)
-        part.closed, part.doc = True, told
-        self._paper.copy(doc["type"], doc, raw, item)
+        part.closed, part.end = True, raw
+        self._paper.copy(told.type, told.sequence_number, raw, item)
 
-    def _item_done(self, item: Item, doc: Json, raw: bytes | None) -> None:
-        final = doc["item"]
-        if item.kind in HELD and not item.says(final):
+    def _item_done(self, item: Item, told: Told, raw: bytes) -> None:
+        assert told.item is not None
+        if item.kind in HELD and not item.says(told.item):
             item.refused = True
-            item.base = {**final, **{name: [] for name in ("content", "summary") if name in final}}
+            final: Json = load(raw)[0]["item"]
+            item.begun({**final, **{name: [] for name in ("content", "summary") if name in final}})
             return
         self._paper.begin(item)
         for part in item.parts.values():
             self._paper.end_part(item, part)
-        self._paper.copy("response.output_item.done", doc, raw, item)
-        item.final, item.done = final, True
+        self._paper.copy(told.type, told.sequence_number, raw, item)
+        item.closed(told.item, raw)
 
     def _settle(self, everything: bool) -> None:
         """End what the upstream will not end: our own items, and those whose end did not fit."""
@@ -292,7 +304,7 @@ class Encoder:
         item.called = True
         item.held = kind == "local_shell_call" or kind == "custom_tool_call" and event.kind != "custom"
         self._paper.begin(item)
-        item.base |= {"status": base.get("status") or "completed"}
+        item.begun({**item.base, "status": base.get("status") or "completed"})
         return item
 
     # ------------------------------------------------------------------ the end
@@ -312,34 +324,40 @@ class Encoder:
         for item in items:
             self._paper.end(item, status if item is items[-1] else "completed")
         self._over = True
-        output = [item.final for item in items]
         if event.raw is not None and self._same:
-            return self._terminal(event.raw, status, details, output)
-        self.final = ended({**self._begun(), "model": self._shown.model}, status, details, output, self._usage, self._same)
-        self._paper.write("response." + status, response=self.final)
+            return self._terminal(event.raw, status, details)
+        self._final = ended({**self._begun(), "model": self._shown.model}, status, details, [item.final for item in items],
+                            self._usage, self._same)
+        self._paper.write("response." + status, response=self._final)
 
-    def _terminal(self, raw: bytes, status: str, details: Json | None, output: list[Json]) -> None:
+    def _terminal(self, raw: bytes, status: str, details: Json | None) -> None:
         """The upstream's own last frame, with what it says wrongly put right."""
+        told = told_by(raw)
+        theirs, kind = told.response, "response." + status
+        assert theirs is not None
+        fits = alike(theirs.output, [item.gist for item in self._paper.items])
+        if fits and told.type == kind and theirs.id == self._paper.id and theirs.status == status and counted(theirs.usage) \
+                and not self._shown.kept_as:
+            self._last = raw
+            return self._paper.copy(kind, told.sequence_number, raw)
         doc: Json = load(raw)[0]
-        self.final = response = doc["response"]
-        whole = not kept_here(response, self._shown)
-        if not alike(response.get("output"), output):
-            response["output"], whole = output, False
-        if response.get("id") != self._paper.id:
-            response["id"], whole = self._paper.id, False
-        if response.get("status") != status:
-            response["status"], response["incomplete_details"], whole = status, details, False
-        if not counted(response.get("usage")):
-            response["usage"], whole = write_usage(self._usage or ev.Usage(estimated=True), self._same), False
-        kind = doc["type"] = "response." + status
-        self._paper.copy(kind, doc, raw if whole else None)
+        self._final = response = doc["response"]
+        kept_here(response, self._shown)
+        if not fits:
+            response["output"] = [item.final for item in self._paper.items]
+        if theirs.status != status:
+            response["status"], response["incomplete_details"] = status, details
+        if not counted(theirs.usage):
+            response["usage"] = write_usage(self._usage or ev.Usage(estimated=True), self._same)
+        response["id"], doc["type"] = self._paper.id, kind
+        self._paper.copy(kind, told.sequence_number, dump(doc))
 
     def _fault(self, event: ev.Fault) -> None:
         base = self._begun()
         self._over = True
         output = [item.final for item in self._paper.items if item.done]
-        self.final = {**base, "status": "failed", "error": failure(event.error), "output": output, "model": self._shown.model}
-        self._paper.write("response.failed", response=self.final)
+        self._final = {**base, "status": "failed", "error": failure(event.error), "output": output, "model": self._shown.model}
+        self._paper.write("response.failed", response=self._final)
 
 
 _WRITE: Final[dict[type[ev.Event], Any]] = {

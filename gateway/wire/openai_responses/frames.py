@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from gateway.core import events as ev
 from gateway.core.clock import SystemClock
 from gateway.core.ids import token
 from gateway.wire.lenient import dump
-from gateway.wire.openai_responses.schema import ID_PREFIX, Json
+from gateway.wire.openai_responses.schema import ID_PREFIX, WIRE, Json
+from gateway.wire.openai_responses.told import by_hand
 
 _encode = msgspec.json.encode
 _OUTPUTLESS: Final = frozenset({"response.created", "response.in_progress", "response.queued"})
@@ -54,8 +56,10 @@ class Ledger:
         index = given if isinstance(given, int) and given not in self.items else max(self.items, default=-1) + 1
         kind = str(item.get("type") or "")
         own = item.get("id")
-        known = Known(index, own if isinstance(own, str) and own else f"{ID_PREFIX.get(kind, 'item')}_{token()}", kind)
-        self.items[index] = self.by_id[known.id] = self.last = known
+        return self.begin(index, own if isinstance(own, str) and own else f"{ID_PREFIX.get(kind, 'item')}_{token()}", kind)
+
+    def begin(self, index: int, id_: str, kind: str) -> Known:
+        known = self.items[index] = self.by_id[id_] = self.last = Known(index, id_, kind)
         return known
 
     def find(self, index: int, item_id: str) -> Known | None:
@@ -81,11 +85,17 @@ class Ledger:
         if known is not None:
             whole = _placed(doc, known) and whole
         for name in PLACED.get(doc["type"], ()):
-            if not isinstance(doc.get(name), int):
+            place = doc.get(name)
+            if not isinstance(place, int) or place < 0:
                 doc[name], whole = 0, False
         if not self.frames:
             return None
         return data if whole and data is not None else dump(doc)
+
+    def opaque(self, doc: Json, data: bytes | None, known: Known | None, counts: bool = False) -> ev.Opaque:
+        """… as the event that a client of this format is told of it by."""
+        raw = self.frame(doc, data, known)
+        return ev.Opaque(WIRE, "frame", doc if raw is None else by_hand(doc), raw, counts=counts)
 
     def envelope(self, doc: Json, data: bytes | None) -> bytes | None:
         """A frame that holds a response: id, time and model filled in, the model renamed."""
@@ -102,20 +112,25 @@ class Ledger:
                 response["output"], whole = [], False
             if not response.get("status"):
                 response["status"], whole = "in_progress", False
-        if not self.shown or response["model"] == self.shown:
-            return data if whole and data is not None else dump(doc)
-        renamed = self._rename(data, response["model"]) if whole and data is not None else None
-        response["model"] = self.shown
+        renamed = self.renamed(data, response["model"]) if whole and data is not None else None
+        response["model"] = self.shown or response["model"]
         return renamed or dump(doc)
 
     def learn(self, response: Json) -> None:
         """The response's id, time and model, which stay the same from here on."""
         own, model, created = response.get("id"), response.get("model"), response.get("created_at")
-        self.id = self.id or (own if isinstance(own, str) and own else "resp_" + token())
-        self.model = self.model or (model if isinstance(model, str) else "") or self.shown or "unknown"
-        self.created = self.created or (int(created) if isinstance(created, (int, float)) else 0) or int(SystemClock.wall())
+        self.opens(own if isinstance(own, str) else "", model if isinstance(model, str) else "",
+                   created if isinstance(created, (int, float)) else 0)
 
-    def _rename(self, data: bytes, model: str) -> bytes | None:
+    def opens(self, id_: str, model: str, created: float) -> None:
+        self.id = self.id or id_ or "resp_" + token()
+        self.model = self.model or model or self.shown or "unknown"
+        self.created = self.created or int(created) or int(SystemClock.wall())
+
+    def renamed(self, data: bytes, model: str) -> bytes | None:
+        """A frame with the client's name of the model; None where it stands in more than one place."""
+        if not self.shown or model == self.shown:
+            return data
         old, new = _encode(model), _encode(self.shown)
         for colon in (b":", b": "):
             needle = b'"model"' + colon + old

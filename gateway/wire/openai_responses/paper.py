@@ -49,17 +49,14 @@ class Paper:
         doc = {"type": kind, "sequence_number": self.next(), **fields}
         self.out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), dump(doc)))
 
-    def copy(self, kind: str, doc: Json, raw: bytes | None, item: Item | None = None) -> None:
-        """A frame of the upstream's, its numbers fitted in. ``doc`` is what ``raw`` says."""
-        if raw is None:
-            raw = dump({**doc, "sequence_number": self.next()} | ({"output_index": item.index} if item is not None else {}))
-        else:
-            last, number = self.last(), doc.get("sequence_number", -1)
-            if item is not None and item.index != item.theirs:
-                raw = renumbered(raw, "output_index", item.index)
-            if number <= last:
-                raw, number = renumbered(raw, "sequence_number", last + 1), last + 1
-            self._number = number
+    def copy(self, kind: str, number: int, raw: bytes, item: Item | None = None) -> None:
+        """A frame of the upstream's, its numbers fitted in. ``number``: its own, -1 where it has none that may stay."""
+        last = self.last()
+        if item is not None and item.index != item.theirs:
+            raw = renumbered(raw, "output_index", item.index)
+        if number <= last:
+            raw, number = renumbered(raw, "sequence_number", last + 1), last + 1
+        self._number = number
         self.out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), raw))
 
     def new_id(self, kind: str) -> str:
@@ -103,10 +100,10 @@ class Paper:
         self.items.append(item)
         if not item.pending:
             self.write("response.output_item.added", output_index=item.index, item=item.base)
-        for kind, doc, raw in item.pending:
-            self.copy(kind, doc, raw, item)
-            if "part" in doc:
-                item.part_of(doc).told = True
+        for told, raw in item.pending:
+            self.copy(told.type, told.sequence_number, raw, item)
+            if told.part is not None:
+                item.part_of(told).told = True
         item.pending = []
 
     def end(self, item: Item, status: str = "completed") -> None:
@@ -118,8 +115,7 @@ class Paper:
         else:
             for part in item.parts.values():
                 self.end_part(item, part)
-            item.final = item.finished(status) if item.kind in HELD else {**item.base, "id": item.id}
-        item.done = True
+            item.ended(item.finished(status) if item.kind in HELD else {**item.base, "id": item.id})
         self.write("response.output_item.done", output_index=item.index, item=item.final)
 
     def argue(self, item: Item, piece: str) -> None:
@@ -137,5 +133,5 @@ class Paper:
                 self.write(delta, item_id=item.id, output_index=item.index, delta=text)
             self.write(done, item_id=item.id, output_index=item.index, **{field: text})
         kept = item.base.get("status")
-        item.final = {**calls.with_arguments(item.kind, item.base, text),
-                      "status": kept if status == "completed" and kept != "in_progress" else status}
+        item.ended({**calls.with_arguments(item.kind, item.base, text),
+                    "status": kept if status == "completed" and kept != "in_progress" else status})

@@ -1,11 +1,13 @@
 """What has a client been told so far? Items and their parts, as they grow in one stream, and what they are when finished."""
 import re
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from gateway.wire.lenient import dump, load, whole_text
-from gateway.wire.openai_responses.schema import CALLS, Json, texts_of
+from gateway.wire.openai_responses import told as read
+from gateway.wire.openai_responses.schema import Json
+from gateway.wire.openai_responses.told import Told
 
 # part type -> (its list in the item, the frames' number, events: added, delta, text done, part done, the text's field)
 FORMS: Final = {
@@ -29,7 +31,7 @@ _OUTPUT: Final = re.compile(rb'"output_index"\s*:\s*\d+')
 class Part:
     """One part. ``told``: its opening, ``texted``: its whole text, ``closed``: its end have been written."""
 
-    __slots__ = ("kind", "place", "texts", "told", "texted", "closed", "lead", "tail", "doc")
+    __slots__ = ("kind", "place", "texts", "told", "texted", "closed", "lead", "tail", "end")
 
     def __init__(self, kind: str, place: int) -> None:
         self.kind = kind
@@ -38,7 +40,7 @@ class Part:
         self.told = self.texted = self.closed = False
         self.lead = b""                          # how a delta of ours begins and ends
         self.tail = b',"logprobs":[],"sequence_number":%d}\n\n' if kind == "output_text" else b',"sequence_number":%d}\n\n'
-        self.doc: Json | None = None             # as the upstream finished it
+        self.end = b""                           # the frame in which the upstream finished it
 
     @property
     def text(self) -> str:
@@ -47,34 +49,64 @@ class Part:
         return whole_text(self.texts[0])
 
     def finished(self) -> Json:
-        if self.doc is not None:
-            return self.doc
+        if self.end:
+            doc: Json = load(self.end)[0]["part"]
+            return doc
         out: Json = {"type": self.kind, FORMS[self.kind][6]: self.text}
         return {**out, "annotations": [], "logprobs": []} if self.kind == "output_text" else out
 
 
 class Item:
     """One item. ``index`` is its place for the client, -1 until it is told; ``theirs`` its place in the upstream's frames, -1
-    where it is ours alone. ``pending`` are frames that open it, held until it says something."""
+    where it is ours alone. ``pending`` are frames that open it, held until it says something. What the upstream says of it stays
+    in the bytes of its frames until somebody asks."""
 
-    __slots__ = ("index", "theirs", "id", "kind", "base", "pending", "parts", "done", "final", "refused", "called", "arguments",
-                 "held")
+    __slots__ = ("index", "theirs", "id", "kind", "pending", "parts", "done", "refused", "called", "arguments", "held", "gist",
+                 "_base", "_final", "_begin", "_end")
 
-    def __init__(self, kind: str, id_: str, base: Json, theirs: int = -1) -> None:
+    def __init__(self, kind: str, id_: str, base: Json | None, theirs: int = -1, begin: bytes = b"") -> None:
         self.index = -1
         self.theirs = theirs
         self.id = id_
         self.kind = kind
-        self.base = base
-        self.pending: list[tuple[str, Json, bytes | None]] = []
+        self._base = base                        # … as it began
+        self._begin = begin                      # … or the frame that says so
+        self.pending: list[tuple[Told, bytes]] = []
         self.parts: dict[tuple[str, int], Part] = {}
         self.done = False
-        self.final: Json = {}
+        self._final: Json | None = None          # … as it ended
+        self._end = b""                          # … or the frame that says so
+        self.gist = read.Item()                  # what of it is compared
         self.refused = False                     # the upstream's end of it did not fit and was left out
         self.called = False                      # a call that the turn has put together
         self.arguments: list[str] = []
         self.held = False                        # … whose arguments are told at its end only
 
+    # ------------------------------------------------------------------ as a whole
+    @property
+    def base(self) -> Json:
+        if self._base is None:
+            self._base = load(self._begin)[0]["item"]
+        return self._base
+
+    def begun(self, base: Json) -> None:
+        self._base = base
+
+    @property
+    def final(self) -> Json:
+        if self._final is None:
+            self._final = load(self._end)[0]["item"] if self._end else {}
+        return self._final
+
+    def ended(self, final: Json) -> None:
+        """In our words."""
+        self._final, self.gist, self.done = final, read.item_by_hand(final), True
+
+    def closed(self, gist: read.Item, frame: bytes) -> None:
+        """In the upstream's."""
+        self._end, self.gist, self.done = frame, gist, True
+
+    # ------------------------------------------------------------------ parts
     def part(self, kind: str, place: int) -> Part:
         key = (FORMS[kind][0], place)
         part = self.parts.get(key)
@@ -82,13 +114,11 @@ class Item:
             part = self.parts[key] = Part(kind, place)
         return part
 
-    def part_of(self, doc: Json) -> Part:
+    def part_of(self, told: Told) -> Part:
         """The part that a frame of the upstream is about."""
-        told = doc.get("part")
-        kind = told.get("type") if isinstance(told, dict) else PART_OF.get(doc["type"])
+        kind = told.part.type if told.part is not None else PART_OF.get(told.type, "")
         kind = kind if kind in FORMS else "output_text"
-        place = doc.get(FORMS[kind][1])
-        return self.part(kind, place if isinstance(place, int) else 0)
+        return self.part(kind, max(getattr(told, FORMS[kind][1]), 0))
 
     def lead(self, part: Part) -> bytes:
         """How a delta of ours begins."""
@@ -99,14 +129,12 @@ class Item:
     def open_part(self) -> Part | None:
         return next((part for part in reversed(self.parts.values()) if not part.closed), None)
 
-    def says(self, doc: Json) -> bool:
+    def says(self, theirs: read.Item) -> bool:
         """Is a finished item, as the upstream has it, what the client was told?"""
-        for name in ("content", "summary"):
-            theirs = [text for text in texts_of(doc.get(name)) if text]
-            ours = [text for (list_, _), part in sorted(self.parts.items()) if list_ == name and (text := part.text)]
-            if theirs != ours:
-                return False
-        return True
+        return read.texts(theirs.content) == self._texts("content") and read.texts(theirs.summary) == self._texts("summary")
+
+    def _texts(self, name: str) -> list[str]:
+        return [text for (list_, _), part in sorted(self.parts.items()) if list_ == name and (text := part.text)]
 
     def finished(self, status: str) -> Json:
         """The item, built from its parts."""
@@ -148,20 +176,3 @@ def renumbered(raw: bytes, name: str, value: int) -> bytes:
         return pattern.sub(b'"%b":%d' % (name.encode(), value), raw)
     doc: Json = load(raw)[0]
     return dump({**doc, name: value})
-
-
-def alike(theirs: Any, ours: list[Json]) -> bool:
-    """Does the upstream's final output list just the items that were streamed?"""
-    return isinstance(theirs, list) and [_gist(item) for item in theirs] == [_gist(item) for item in ours]
-
-
-def _gist(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    kind = item.get("type")
-    if kind == "message" or kind == "reasoning":
-        return (kind, item.get("id"), [text for text in texts_of(item.get("content")) if text],
-                [text for text in texts_of(item.get("summary")) if text])
-    if kind in CALLS:
-        return kind, item.get("id"), item.get("call_id"), item.get("name"), item.get("arguments"), item.get("input")
-    return kind, item.get("id")

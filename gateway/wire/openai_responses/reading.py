@@ -11,7 +11,7 @@ from gateway.core import events as ev
 from gateway.wire.lenient import LONE, whole_text
 from gateway.wire.openai_responses.frames import PLACED, Known, Ledger
 from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_OF
-from gateway.wire.openai_responses.schema import CALLS, COUNTS, INCOMPLETE, WIRE, Json, texts_of
+from gateway.wire.openai_responses.schema import CALLS, COUNTS, INCOMPLETE, Json, texts_of
 
 # Which delta says what, and which of a frame's numbers is its part's place.
 DELTAS: Final[dict[str, tuple[type[ev.Text] | type[ev.Reasoning] | type[ev.Refusal], str]]] = {
@@ -67,7 +67,7 @@ class Reader:
             return                               # about an item that nobody began
         counts = kind == "response.output_item.done" and str(doc["item"].get("type")) in COUNTS
         if self.same or counts:
-            out.append(ev.Opaque(WIRE, "frame", doc, self.ledger.frame(doc, data, known), counts=counts))
+            out.append(self.ledger.opaque(doc, data, known, counts))
 
     # ------------------------------------------------------------------ items
     def _added(self, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
@@ -131,7 +131,7 @@ class Reader:
             part: Json = {"type": PART_OF[kind], FORMS[PART_OF[kind]][6]: ""}
             doc: Json = {"type": FORMS[PART_OF[kind]][2], DELTAS[kind][1]: place, "part": part}
             doc |= {"item_id": known.id, "output_index": known.index}
-            out.append(ev.Opaque(WIRE, "frame", doc, self.ledger.frame(doc, None, known)))
+            out.append(self.ledger.opaque(doc, None, known))
         known.said[kind, place] = len(text)
         out.append(DELTAS[kind][0](whole_text(text)))
 

@@ -15,10 +15,10 @@ from gateway.wire.lenient import dump, load
 from gateway.wire.openai_chat.faults import fault_of
 from gateway.wire.openai_responses.encode import Encoder
 from gateway.wire.openai_responses.faults import fault_in
-from gateway.wire.openai_responses.parts import alike
 from gateway.wire.openai_responses.response import counted, kept_here
 from gateway.wire.openai_responses.schema import Json
 from gateway.wire.openai_responses.stream import Decoder
+from gateway.wire.openai_responses.told import alike, items_by_hand
 
 _FAILED: Final = frozenset({"failed", "cancelled"})
 _UNFINISHED: Final = frozenset({"queued", "in_progress"})
@@ -125,7 +125,7 @@ def _merged(doc: Json, built: Json, shown: Shown) -> Json:
     kept_here(out, shown)
     for name in ("status", "incomplete_details"):
         out[name] = built[name]
-    if not alike(out.get("output"), built["output"]):
+    if not alike(items_by_hand(out.get("output")), items_by_hand(built["output"]) or []):
         out["output"] = built["output"]
     if not counted(out.get("usage")):
         out["usage"] = built["usage"]

@@ -12,10 +12,13 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.wire.lenient import is_utf8, load
 from gateway.wire.openai_chat.schema import read_usage
+from gateway.wire.openai_responses import straight
 from gateway.wire.openai_responses.faults import fault_in
 from gateway.wire.openai_responses.frames import Ledger
 from gateway.wire.openai_responses.reading import DELTAS, Reader, finish_of
 from gateway.wire.openai_responses.schema import FAILED, TERMINALS, WIRE, Json
+from gateway.wire.openai_responses.told import ODD, Response, Told, by_hand
+from gateway.wire.openai_responses.told import decode as decode_told
 from gateway.wire.sse import END, Splitter
 
 _SKIPPED: Final = frozenset({"keepalive", "ping", "response.keepalive"})
@@ -146,6 +149,8 @@ class Decoder:
             else:
                 if (made := DELTAS.get(frame.type)) is not None and self._delta(frame, made, data, out):
                     return
+        elif self._straight(data, out):
+            return
         self._rich(name, data, out)
 
     def _delta(self, frame: Delta, made: tuple[Any, str], data: bytes, out: list[ev.Event]) -> bool:
@@ -165,6 +170,56 @@ class Decoder:
         key = (frame.type, place)
         known.said[key] = known.said.get(key, 0) + len(frame.delta)
         out.append(made[0](frame.delta, raw))
+        return True
+
+    # ------------------------------------------------------------------ what stands around text
+    def _straight(self, data: bytes, out: list[ev.Event]) -> bool:
+        """A frame that needs nothing (``straight.py``); False for any other."""
+        try:
+            told = decode_told(data)
+        except ODD:
+            return False
+        ledger = self._ledger
+        if self._same and (told.sequence_number <= ledger.number or not is_utf8(data)):
+            return False
+        if told.response is None:
+            if not self._begun or not straight.fits(told, ledger):
+                return False
+            if self._same:
+                out.append(ev.Opaque(WIRE, "frame", told, data))
+        elif not self._enveloped(told, told.response, data, out):
+            return False
+        self._flow = None
+        if self._same:
+            ledger.number = told.sequence_number
+        return True
+
+    def _enveloped(self, told: Told, response: Response, data: bytes, out: list[ev.Event]) -> bool:
+        """A response that lacks nothing: as it begins, or complete."""
+        ledger, over = self._ledger, told.type == "response.completed"
+        if not (response.id and response.model and response.object and response.created_at >= 0):
+            return False
+        if over:
+            if response.status != "completed" or not (self._begun and ledger.items) or self._reader.half:
+                return False
+        elif told.type not in straight.OPENINGS or response.output is None or not response.status:
+            return False
+        raw = ledger.renamed(data, response.model) if self._same else None
+        if self._same and raw is None:
+            return False
+        ledger.opens(response.id, response.model, response.created_at)
+        if over:
+            self._over = True
+            if response.usage is not None:
+                out.append(read_usage(response.usage))
+            out += (ev.Finish("tool_calls" if self._reader.called else "stop"), ev.End(raw))
+            return True
+        opened = None
+        if not self._begun:
+            self._begun, opened = True, raw if told.type == "response.created" else None
+            out.append(ev.Meta(ledger.id, response.model, ledger.created, opened))
+        if raw is not None and opened is None:
+            out.append(ev.Opaque(WIRE, "frame", told, raw))
         return True
 
     # ------------------------------------------------------------------ everything else
@@ -217,7 +272,7 @@ class Decoder:
             if opened is not None:
                 return
         if self._same:
-            out.append(ev.Opaque(WIRE, "frame", doc, raw))
+            out.append(ev.Opaque(WIRE, "frame", doc if raw is None else by_hand(doc), raw))
 
     def _terminal(self, doc: Json, data: bytes | None, out: list[ev.Event]) -> None:
         response = doc["response"]
