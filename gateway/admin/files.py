@@ -3,6 +3,7 @@
 Third-party modules (page/vendor) come from the npm registry when the package is set up or built; without them the page shows
 tables where it would draw charts.
 """
+import asyncio
 import hashlib
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,7 @@ async def answer(http: BaseRequest, path: str, office: Office) -> web.StreamResp
     if not office.settings.password_hash and not gate.here(http, office.ground.snapshot.server.trust_proxy):
         raise GatewayError("forbidden", "Without a password this page is for this machine only: set admin.password_hash "
                            "(`gateway admin-password` makes it).", code="loopback_only")
-    files = found()
+    files = await asyncio.to_thread(found)
     file = files.get("index.html") if path in ("/admin", "/admin/") else files.get(path.removeprefix("/admin/page/")) \
         if path.startswith("/admin/page/") else None
     if file is None:
