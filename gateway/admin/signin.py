@@ -1,7 +1,7 @@
 """How does a person sign in and out? A password, checked in a thread at constant cost; wrong guesses wait longer and longer."""
 from typing import Final
 
-from gateway.admin import gate
+from gateway.admin import files, gate
 from gateway.admin.sessions import COOKIE, LIFE_S
 from gateway.admin.visit import Ask, Done, Facts, Visit
 from gateway.core.errors import GatewayError
@@ -16,6 +16,7 @@ class Standing(Facts, frozen=True):
     how: str | None                              # session, key or loopback
     password: bool                               # one is set, so a person can sign in
     version: str
+    charts: bool                                 # the page's third-party modules are installed
 
 
 class Credentials(Ask, frozen=True):
@@ -25,7 +26,7 @@ class Credentials(Ask, frozen=True):
 
 async def standing(visit: Visit) -> Standing:
     return Standing(signed_in=visit.how is not None, how=visit.how, password=bool(visit.office.settings.password_hash),
-                    version=visit.office.place.version)
+                    version=visit.office.place.version, charts={"vendor/uplot.js", "vendor/uplot.css"} <= set(files.found()))
 
 
 async def login(visit: Visit) -> Done:
