@@ -2,12 +2,16 @@
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.core.call import Attempt, Call
+from gateway.core.errors import GatewayError
+from gateway.core.events import Usage
 from gateway.mock import script as say
 from tests.conftest import client_key, provider
 from tests.talk import ask
@@ -110,6 +114,24 @@ def browser(window) -> Iterator[Browser]:
     assert not found
 
 
+def history(series: Any) -> None:
+    """An hour that went by, so that curves have something to show: a hiccup of one provider in the middle."""
+    now = time.time()
+    for minute in range(58, 0, -1):
+        for n in range(3 + minute % 7):
+            bad = 22 < minute < 32 and n % 2 == 0
+            tried = [Attempt(label="flaky/m", provider="flaky", model="m", key=1, started=0.0, ended=0.2,
+                             error=GatewayError("server_error" if n else "timeout", "down"))] if bad else []
+            who = ("quick", "steady", "flaky")[n % 3 if not bad else n % 2]
+            took = 0.9 + (minute * 7 + n * 3) % 11 * 0.21 + bad * 1.5
+            answered = Attempt(label=f"{who}/m", provider=who, model="m", key=1, started=0.2, ended=took)
+            lost = bad and n == 4
+            series.add(Call(id="x", surface="chat", wire="openai-chat", operation="chat", started=0.0, wall=now - minute * 60, ended=took,
+                            attempts=[*tried] if lost else [*tried, answered], routed="" if lost else f"{who}/m", first_token_at=took / 4,
+                            outcome="failed" if lost else "ok", usage=Usage(input=900 + n * 40, output=120 + n * 9, cached=300),
+                            cost_usd=0.0021 + n * 0.0003))
+
+
 CONFIG = """
 [[combos]]
 name = "best"
@@ -133,6 +155,7 @@ async def house(gateway, upstream):
         base_url = await gateway(client_key() + provider(flaky, "flaky") + provider(quick, "quick", models=price, keys='["sk-a-1", "sk-a-2"]')
                                  + provider(steady, "steady", models='["m", "steady-large"]') + provider(slow, "slow", models='["slow-one"]')
                                  + CONFIG + more)
+        history(gateway.listener.parts.series)
         for n in range(traffic):
             model = ("m", "best", "quick/m", "steady-large")[n % 4]
             await ask(base_url, {"model": model, "messages": [{"role": "user", "content": "hi"}]}, stream=n % 3 > 0)

@@ -3,9 +3,6 @@ import asyncio
 
 import pytest
 
-from tests.talk import ask
-from tests.unit.admin.conftest import PASSWORD
-
 PAGES = {
     "overview": "Who answered", "live": "Nothing is under way", "logs": "outcome=ok", "providers": "All, in the order in which they are asked",
     "provider/quick": "Models", "explain/best": "best is a combo", "playground": "Nothing asked yet", "config": "What differs from the defaults",
