@@ -1,6 +1,7 @@
 """Which addresses does a host name have? Asked of the system in a thread, remembered for a minute, asked once by all who wait."""
 import asyncio
 import socket
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import aiohappyeyeballs
@@ -13,10 +14,17 @@ MAX_NAMES: Final = 1_024
 Addresses = list[aiohappyeyeballs.AddrInfoType]
 
 
-class Names:
-    __slots__ = ("_known", "_asking", "_ttl_s")
+async def system(host: str, port: int) -> Addresses:
+    return [*await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
 
-    def __init__(self, ttl_s: float = TTL_S) -> None:
+
+class Names:
+    """``lookup``: whom to ask."""
+
+    __slots__ = ("_known", "_asking", "_lookup", "_ttl_s")
+
+    def __init__(self, lookup: Callable[[str, int], Awaitable[Addresses]] = system, ttl_s: float = TTL_S) -> None:
+        self._lookup = lookup
         self._ttl_s = ttl_s
         self._known: LruMap[tuple[str, int], tuple[float, Addresses]] = LruMap(MAX_NAMES)
         self._asking: dict[tuple[str, int], asyncio.Task[Addresses]] = {}
@@ -42,8 +50,7 @@ class Names:
         self._known.pop((host, port), None)
 
     async def _ask(self, host: str, port: int) -> Addresses:
-        found: Addresses = [*await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM,
-                                                                          proto=socket.IPPROTO_TCP)]
+        found = await self._lookup(host, port)
         self._known.put((host, port), (asyncio.get_running_loop().time() + self._ttl_s, found))
         return found
 

@@ -1,9 +1,7 @@
 """Bytes to an upstream and back: exactly ours on the way out, opened and bounded on the way in."""
 import asyncio
 import gzip
-import shutil
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -199,22 +197,6 @@ async def test_a_server_that_does_not_speak_tls_is_a_tls_failure(transport: Eith
         await transport.send(Outgoing(method="POST", url=url, headers={}, body=b"", timeouts=LIMITS))
     assert caught.value.kind == "transport"
     server.close()
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ssl.SSLContext]:
-    """A self-signed one for ``localhost``, and a server's context with it."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs the openssl command to make a certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
-    subprocess.run([openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
-                   check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return cert, context
 
 
 @pytest.mark.parametrize("name", MAKERS)
