@@ -27,6 +27,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     status: int = 0                             # the upstream's HTTP status
     upstream_id: str = ""
     upstream_model: str = ""
+    drift: bool = False                         # the upstream says that it served another model than it was asked for
     usage: Any = None                           # core.events.Usage: what it took, also where it failed; None = nothing is known
     price: Any = None                           # prices.Price of its model; None = unknown
     cost_usd: float | None = None               # None = unknown, which is not nothing

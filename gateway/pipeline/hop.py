@@ -1,4 +1,5 @@
 """What is one try, whatever is asked? The facts that the loop of attempts needs; what is tried adds its own."""
+import logging
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,14 @@ from gateway.pipeline.ground import Ground, Lane
 from gateway.pipeline.prepare import Plan
 from gateway.policy.limits import Reservation
 from gateway.routing.catalog import Leg
+from gateway.routing.drift import drifted
+from gateway.routing.trail import encode
 from gateway.upstream.deadline import Deadline
 
 if TYPE_CHECKING:
     from gateway.pipeline.hedge import Race
 
+log = logging.getLogger("gateway.drift")
 NOTHING = Reservation(None)
 
 
@@ -52,6 +56,15 @@ class Hop:
     def elapsed(self) -> float:
         """Seconds since the request came."""
         return self.ground.clock.now() - self.call.started
+
+    def served(self, model: str) -> None:
+        """The upstream says which model answered. Another one than it was asked for is noted, and told the operator once."""
+        attempt, lane = self.attempt, self.lane
+        attempt.upstream_model = model
+        if model and drifted(lane.to_whole.model, model) and drifted(attempt.model, model):
+            attempt.drift = True
+            if self.ground.health.stats.drifted(attempt.label, model):
+                log.warning("%s serves another model: %s", attempt.label, encode(model))
 
     @property
     def first_token_at(self) -> float | None:

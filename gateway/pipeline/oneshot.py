@@ -159,7 +159,7 @@ async def deliver(x: Fetch, vectors: Vectors) -> None:
     body = CLIENTS[call.operation].render(vectors, ask, shown_model(x, vectors))
     commit(x, now)
     call.first_token_at, call.finish = now, "stop"
-    x.attempt.upstream_model = vectors.model
+    x.served(vectors.model)
     await x.client.answer(body)
 
 

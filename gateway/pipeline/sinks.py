@@ -243,4 +243,5 @@ def conclude(x: "Exchange", out: list[ev.Event]) -> None:
     turn, call, attempt = x.turn, x.call, x.attempt
     call.usage = attempt.usage = x.spent(cut=False)
     call.finish, call.first_token_at = turn.finish, turn.first_token_at or 0.0
-    attempt.upstream_id, attempt.upstream_model = turn.upstream_id, turn.upstream_model
+    attempt.upstream_id = turn.upstream_id
+    x.served(turn.upstream_model)

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from gateway.core.bounded import LruMap
+from gateway.routing.drift import NAME_CHARS
 from gateway.routing.places import Candidate, Key, Leg
 
 SAMPLES: Final = 64
 ENOUGH: Final = 10                            # samples from which a p95 is worth more than a table of usual values
+DRIFTS: Final = 1_000
 HALF_LIFE_S: Final = 172_800.0
 FRESH_S: Final = 600.0                        # counts this old are worth what they were
 LONGEST_MS: Final = 120_000.0
@@ -166,10 +168,18 @@ def p95(ordered: Sequence[float]) -> float:
 class Stats:
     """All records; bounded."""
 
-    __slots__ = ("_records",)
+    __slots__ = ("_records", "drifts")
 
     def __init__(self, limit: int = 20_000) -> None:
         self._records: LruMap[Key, Record] = LruMap(limit)
+        self.drifts: LruMap[tuple[str, str], int] = LruMap(DRIFTS)    # (target, what it served instead) -> answers
+
+    def drifted(self, label: str, served: str) -> bool:
+        """A target served another model. Is that news?"""
+        pair = (label, served[:NAME_CHARS])
+        known = self.drifts.get(pair, 0)
+        self.drifts.put(pair, known + 1)
+        return not known
 
     def add(self, candidate: Candidate, ok: bool, now: float, first_s: float = 0.0, rate: float = 0.0,
             whole: bool = False) -> None:

@@ -64,15 +64,15 @@ async def test_the_first_answers_where_it_is_only_slow(gateway, upstream, stream
 
 
 async def test_who_answers_in_time_has_no_rival(gateway, upstream):
-    a, b, base_url = await two(gateway, upstream, say.stream("from a"), say.stream("from b"))
+    a, b, base_url = await two(gateway, upstream, say.stream("from a"), say.stream("from b"), RACE.replace("0.1\n", "5\n"))
     got = await ask(base_url, stream=True)
     assert got.text == "from a" and "X-Fallback-Trail" not in got.headers and not b.requests
 
 
 async def test_who_has_begun_to_think_is_not_raced_against(gateway, upstream):
-    thinking = say.script(say.Head(200, say.SSE), say.Send(say.frame(reasoning_content="hmm")), say.Wait(0.3),
+    thinking = say.script(say.Head(200, say.SSE), say.Send(say.frame(reasoning_content="hmm")), say.Wait(0.8),
                           *say.stream("from a").steps[1:])
-    a, b, base_url = await two(gateway, upstream, thinking, say.stream("from b"))
+    a, b, base_url = await two(gateway, upstream, thinking, say.stream("from b"), RACE.replace("0.1\n", "0.5\n"))
     assert (await ask(base_url, stream=True)).text == "from a"
     assert not b.requests
 
@@ -152,9 +152,9 @@ async def test_without_a_setting_the_targets_own_p95_decides(gateway, upstream):
 
     def first(asked):
         n[0] += 1
-        return say.stream("from a") if n[0] <= 12 else say.hang()
+        return say.stream("from a") if n[0] <= 10 else say.hang()
     a, b, base_url = await two(gateway, upstream, first, say.stream("from b"), RACE.replace("0.1\n", "0\n"))
-    for _ in range(12):
+    for _ in range(10):
         assert (await ask(base_url, stream=True)).text == "from a"
     assert not b.requests
     got = await ask(base_url, stream=True)
