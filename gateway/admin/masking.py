@@ -33,7 +33,7 @@ def flat(config: Config, secrets: tuple[str, ...]) -> Flat:
 def _walk(value: Any, usual: Any, path: str, hidden: bool, secrets: tuple[str, ...], out: Flat) -> None:
     if isinstance(value, Table):
         for name in value.__struct_fields__:
-            inner, default = getattr(value, name), getattr(usual, name, None) if type(usual) is type(value) else None
+            inner, default = getattr(value, name), _usual(value, usual, name)
             if inner != default and inner is not None:
                 _walk(inner, default, f"{path}.{name}" if path else name, hidden or _hides(name), secrets, out)
     elif isinstance(value, Mapping):
@@ -41,15 +41,18 @@ def _walk(value: Any, usual: Any, path: str, hidden: bool, secrets: tuple[str, .
             _walk(inner, None, f"{path}.{name}", hidden or _hides(str(name)), secrets, out)
     elif isinstance(value, (list, tuple)) and any(isinstance(item, (Table, Mapping, Secret)) for item in value):
         for index, inner in enumerate(value):
-            _walk(inner, type(inner)() if _blank(inner) else None, f"{path}[{index}]", hidden, secrets, out)
+            _walk(inner, None, f"{path}[{index}]", hidden, secrets, out)
     else:
         out[path] = _leaf(value, hidden, secrets)
 
 
-def _blank(value: Any) -> bool:
-    """Can a table of this kind be made without anything? Then what it leaves out need not be shown."""
-    return isinstance(value, Table) and all(field.default is not msgspec.NODEFAULT or field.default_factory is not msgspec.NODEFAULT
-                                            for field in msgspec.structs.fields(value))
+def _usual(value: Table, usual: Any, name: str) -> Any:
+    """What a field is when nobody writes it."""
+    if type(usual) is type(value):
+        return getattr(usual, name)
+    found = next(field for field in msgspec.structs.fields(value) if field.name == name)
+    return found.default if found.default is not msgspec.NODEFAULT else \
+        found.default_factory() if found.default_factory is not msgspec.NODEFAULT else None
 
 
 def _leaf(value: Any, hidden: bool, secrets: tuple[str, ...]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """What does the operator's API offer? The table of its paths; ``/admin/api/openapi.json`` is made from it."""
 from typing import Any
 
-from gateway.admin import audit, live, logs, openapi, overview, playground, routing, settings, signin, upstreams
+from gateway.admin import audit, keys, live, logs, openapi, overview, playground, routing, settings, signin, upstreams
 from gateway.admin.visit import Done, Route
 
 ROUTES: tuple[Route, ...] = (
@@ -25,6 +25,14 @@ ROUTES: tuple[Route, ...] = (
           raw=True),
     Route("POST", "/trial", playground.trial, "Ask several names one short question each; costs what it costs.", playground.Outcomes,
           body=playground.Trial),
+    Route("GET", "/keys", keys.listed, "Client keys and groups; no secret is told.", keys.Keys),
+    Route("POST", "/keys", keys.create, "Make a key; its secret is told once.", keys.Told, body=keys.NewKey),
+    Route("PATCH", "/keys/{id}", keys.change, "Change what a key may do.", keys.KeyView, body=keys.KeyEdit),
+    Route("POST", "/keys/{id}/rotate", keys.rotate, "A new secret, told once; the old one may stay good for a while.", keys.Told,
+          body=keys.Rotation),
+    Route("POST", "/keys/{id}/revoke", keys.revoke, "Revoke a key, at once and for good.", keys.KeyView),
+    Route("PUT", "/groups/{name}", keys.put_group, "Make or change a group of keys that share a budget.", Done, body=keys.GroupEdit),
+    Route("DELETE", "/groups/{name}", keys.drop_group, "Remove a group to which nobody belongs.", Done),
     Route("GET", "/config", settings.view, "The configuration in force, without secrets.", settings.View),
     Route("GET", "/config/diff", settings.diff, "What a reload would change.", settings.Verdict),
     Route("POST", "/config/validate", settings.validate, "Is this configuration good, and what would it change?", settings.Verdict,

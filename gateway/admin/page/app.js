@@ -97,7 +97,7 @@ function frame() {
         h("div", { class: "row muted small" }, `v${shown.standing.version}`, h("span", { class: "grow" }),
           shown.standing.how === "session" ? button("Sign out", signOut, "quiet small") : null))),
     h("main", { id: "main", tabindex: "-1" },
-      h("div", { class: "page-head" }, h("h1", null, view.title), view.tools && shown.data ? view.tools(shown.data, context) : null),
+      h("div", { class: "page-head" }, h("h1", null, shown.data && view.heading ? view.heading(shown.data, context) : view.title), view.tools && shown.data ? view.tools(shown.data, context) : null),
       shown.error ? problem(shown.error) : null,
       shown.data ? h("div", { key: `view-${shown.round}` }, view.render(shown.data, context))
         : shown.error ? null : h("div", { class: "loading", role: "status" }, "Loading …")));

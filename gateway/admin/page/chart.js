@@ -61,7 +61,7 @@ function draw(body, state, anew) {
     return;
   }
   if (!state.width) return;
-  const data = [spec.at, ...spec.lines.map((line) => line.values)];
+  const data = [spec.at, ...spec.lines.map((line) => line.bars ? line.values.map((value) => value || null) : line.values)];
   if (state.drawing && !anew && state.lines === spec.lines.length) {
     if (state.drawing.width !== state.width) state.drawing.setSize({ width: state.width, height: HEIGHT });
     state.drawing.setData(data);
@@ -84,7 +84,7 @@ function options(spec, width) {
            { ...axis, size: 56, incrs: spec.whole ? WHOLE : undefined, values: (u, ticks) => ticks.map((value) => spec.shown(value)) }],
     series: [{ label: "", value: (u, at) => at === null ? "" : moment(at) }, ...spec.lines.map((line) => ({
       label: line.name, stroke: colour(line.colour), width: 1.6, spanGaps: false, points: { show: line.values.filter((value) => value !== null).length <= 40 && !line.bars, size: 4 },
-      fill: line.fill ? colour(line.colour) + "26" : undefined,
+      fill: line.fill ? colour(line.colour) + (line.bars ? "99" : "26") : undefined,
       paths: line.bars ? plot.paths.bars({ size: [0.7, 24] }) : undefined,
       value: (u, value) => value === null ? DASH : spec.shown(value),
     }))],

@@ -2,6 +2,7 @@
 import audit from "./views/audit.js";
 import config from "./views/config.js";
 import explain from "./views/explain.js";
+import keys from "./views/keys.js";
 import live from "./views/live.js";
 import logs from "./views/logs.js";
 import overview from "./views/overview.js";
@@ -9,10 +10,10 @@ import playground from "./views/playground.js";
 import provider from "./views/provider.js";
 import providers from "./views/providers.js";
 
-export const VIEWS = { overview, live, providers, provider, explain, playground, config, logs, audit };
+export const VIEWS = { overview, live, providers, provider, explain, playground, keys, config, logs, audit };
 
 export const GROUPS = [
   ["Watch", ["overview", "live", "logs"]],
   ["Route", ["providers", "explain", "playground"]],
-  ["Manage", ["config", "audit"]],
+  ["Manage", ["keys", "config", "audit"]],
 ];

@@ -216,3 +216,50 @@ async def test_the_page_comes_with_a_strict_policy(operator):
     again = await page.get("/admin", headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status == 304 and not again.body
     assert (await page.ask("HEAD", "/admin/page/app.js")).status == 200
+
+
+async def test_a_key_is_made_used_rotated_and_revoked(operator, upstream):
+    up = await upstream(say.stream("hello"))
+    page = await operator(client_key() + provider(up, "up"))
+    made = (await page.post("/keys", {"name": "phone", "models": ["m"], "rpm": 100, "expires": "2099-01-31"})).json
+    assert made["key"]["state"] == "active" and made["key"]["expires"].startswith("2099-01-31") and made["secret"].startswith("gw-")
+    bearer = {"Authorization": f"Bearer {made['secret']}"}
+    assert (await ask(page.base_url, headers=bearer)).status == 200
+    listed = (await page.get("/keys")).json
+    assert [(key["name"], key["source"]) for key in listed["keys"]] == [("test", "config"), ("phone", "store")]
+    assert made["secret"] not in json.dumps(listed) and not listed["open"]
+    changed = await page.ask("PATCH", f"/keys/{made['key']['id']}", json={"models": ["other"], "note": "lost"})
+    assert (changed.json["models"], changed.json["rpm"], changed.json["note"]) == (["other"], 100, "lost")
+    assert (await ask(page.base_url, headers=bearer)).status == 403
+    rotated = (await page.post(f"/keys/{made['key']['id']}/rotate")).json
+    assert (await ask(page.base_url, headers=bearer)).status == 401
+    assert (await page.post("/keys/phone/revoke")).json["state"] == "revoked"
+    assert (await ask(page.base_url, headers={"Authorization": f"Bearer {rotated['secret']}"})).status == 401
+    told = (await page.get("/audit")).json["changes"]
+    assert [change["action"] for change in told] == ["key.revoke", "key.rotate", "key.change", "key.create"]
+    assert made["secret"] not in json.dumps(told) and rotated["secret"] not in json.dumps(told)
+
+
+@pytest.mark.parametrize("body", [
+    {}, {"name": ""}, {"name": "x", "models": []}, {"name": "x", "rpm": -1}, {"name": "x", "expires": "soon"}, {"name": "test"},
+    {"name": "x", "group": "nobody"}, {"name": "x", "budget_usd_day": -1}, {"name": "x", "expires": "0001-01-01T00:00:00-23:00"},
+])
+async def test_a_key_that_makes_no_sense_is_refused(operator, body):
+    page = await operator(client_key())
+    answer = await page.post("/keys", body)
+    if body.get("expires", "").startswith("0001"):
+        assert answer.json["key"]["state"] == "expired"
+    else:
+        assert answer.status == 400 and answer.json["error"]["message"]
+
+
+async def test_groups_are_made_and_removed_when_nobody_belongs_to_them(operator):
+    page = await operator(client_key())
+    assert (await page.ask("PUT", "/groups/team", json={"budget_usd_month": 50})).status == 200
+    assert (await page.post("/keys", {"name": "phone", "group": "team"})).status == 200
+    [group] = (await page.get("/keys")).json["groups"]
+    assert (group["name"], group["budget_usd_month"]) == ("team", 50)
+    assert (await page.ask("DELETE", "/groups/team")).status == 400
+    await page.post("/keys/phone/revoke")
+    assert (await page.ask("DELETE", "/groups/team")).status == 200
+    assert (await page.ask("DELETE", "/groups/team")).status == 404

@@ -10,6 +10,7 @@ export default {
   within: "providers",
   every_s: 5,
   load: (c) => get(`/providers/${encodeURIComponent(c.params[0] || "")}`, {}, c),
+  heading: ({ provider }) => provider.id,
   tools: ({ provider }, c) => h("div", { class: "row" }, link("providers", "All providers"),
     button(c.state.testing ? "Testing …" : "Test its keys", () => test(provider, c), "", { disabled: c.state.testing }),
     button("Clear all", () => clear({ provider: provider.id }, c))),
@@ -17,7 +18,7 @@ export default {
     const row = data.provider, { verdicts, refused } = c.state;
     return h("div", { class: "stack" },
       h("div", { class: "figures" },
-        figure(row.id, badge(row.state), row.name),
+        figure("State", badge(row.state), row.name),
         figure("Success", percent(row.measured.success), "of recent attempts"),
         figure("First token", ms(row.measured.ttft_ms), `p95 ${ms(row.measured.ttft_p95_ms)}`),
         figure("Speed", count(row.measured.tokens_per_s), "tokens a second"),
