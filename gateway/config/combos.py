@@ -41,7 +41,9 @@ def plans(config: Config, providers: tuple[Provider, ...], problems: Problems) -
             if name not in _OF_PROVIDERS and getattr(provider.combos, name) not in (None, (), {}):
                 problems.add(f"providers[{index}].combos.{name}",
                              f"is no setting of a provider; here are {' and '.join(_OF_PROVIDERS)}")
-    _aliases(config, Names(house, [plan.name for plan in found]), problems)
+    known = Names(house, [plan.name for plan in found])
+    _aliases(config, known, problems)
+    _shadows(config, known, problems)
     return found
 
 
@@ -277,3 +279,15 @@ def _aliases(config: Config, known: Names, problems: Problems) -> None:
             problems.add(f"routing.background_models.{name}", _lost(to, known))
     if config.routing.emergency and not known.has(config.routing.emergency):
         problems.add("routing.emergency", _lost(config.routing.emergency, known))
+
+
+def _shadows(config: Config, known: Names, problems: Problems) -> None:
+    for index, shadow in enumerate(config.routing.shadow):
+        path = f"routing.shadow[{index}]"
+        if not known.has(shadow.target.removeprefix("combo/")):
+            problems.add(f"{path}.target", _lost(shadow.target, known))
+        for place, pattern in enumerate(shadow.models):
+            if not pattern.strip():
+                problems.add(f"{path}.models[{place}]", 'is empty; write a pattern such as "gpt-*"')
+        if not shadow.share or not shadow.models:
+            problems.warn(path, "copies nothing: " + ("share is 0" if not shadow.share else "models is empty"))

@@ -158,6 +158,15 @@ class IntentsTable(Table, frozen=True):
     creative: Annotated[tuple[str, ...], doc("Words of stories and verse.")] = ()
 
 
+class Shadow(Table, frozen=True):
+    """Copies of requests that go to another target as well; what it answers is recorded and thrown away."""
+    target: Annotated[str, Meta(min_length=1, max_length=400), doc("Who gets them: `provider/model`, a model's or a combo's name.")]
+    models: Annotated[tuple[str, ...], doc('Patterns of the names that clients ask for, such as `["gpt-*"]`.')] = ("*",)
+    share: Annotated[Share, doc("Share of the requests that are copied.")] = 1.0
+    concurrency: Annotated[int, Meta(ge=1, le=100), doc("Copies at a time; above it none is made.")] = 4
+    timeout_s: Annotated[float, Meta(gt=0, le=3_600), doc("Time for one answer.")] = 30
+
+
 class Routing(Table, frozen=True):
     """Who is tried, how often and for how long."""
     strategy: Annotated[Strategy, doc("Order of targets for `auto` and for models with several providers.")] = "priority"
@@ -181,6 +190,7 @@ class Routing(Table, frozen=True):
                                                      '`{"*" = "a/small"}`.')] = {}
     volume: Annotated[Literal["off", "adaptive"], doc("Cheap targets first under load, strong ones for heavy requests.")] = "off"
     intents: Annotated[IntentsTable, doc("What `auto` makes of the words of a request.")] = IntentsTable()
+    shadow: Annotated[tuple[Shadow, ...], doc("Targets that get copies of requests.")] = ()
     combo_defaults: Annotated[ComboSettings, doc("Settings that combos leave out.")] = ComboSettings()
 
 

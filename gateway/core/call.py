@@ -54,6 +54,7 @@ class Call(msgspec.Struct, kw_only=True):
     path_stream: bool | None = None
     request: Request | None = None
     principal: str = ""                         # name of the client key; "" = none was needed
+    role: str = ""                              # "shadow": a copy that no client waits for; "" = a client's own
     client: str = ""                            # family of the program that asks (core.agents)
     session: str = ""                           # routing.affinity.session_key, where somebody asked for it
     response_id: str = ""                       # under which the answer will be kept (Responses)

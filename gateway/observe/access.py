@@ -46,6 +46,7 @@ def facts(call: Call) -> dict[str, object]:
         "ttft_ms": int((call.first_token_at - started) * 10_000) / 10 if call.first_token_at else None,
         "in": usage.input if usage is not None else None, "out": usage.output if usage is not None else None,
         "stream": call.stream, "finish": call.finish or None, "error": call.error.kind if call.error is not None else None,
+        **({"role": call.role} if call.role else {}),
     }
 
 
@@ -76,6 +77,8 @@ def text_line(call: Call) -> str:
         line += f" key={quoted(call.principal)}"
     if call.error is not None:
         line += f" error={call.error.kind}"
+    if call.role:
+        line += f" role={call.role}"
     return line + "\n"
 
 

@@ -92,6 +92,9 @@ class Series:
             return
         at = int((call.wall + call.ended - call.started) // 60)
         minute = self._minutes.get(at) or self._begin(at)
+        if call.role:                                # no client asked for it: it only costs
+            minute.cost_usd += call.cost_usd or 0.0
+            return
         self.total += 1
         minute.requests += 1
         minute.outcomes[call.outcome] = minute.outcomes.get(call.outcome, 0) + 1
@@ -101,6 +104,8 @@ class Series:
         for hop in call.attempts:
             minute.attempts += 1
             row = _row(minute.providers, hop.provider)
+            if hop.hedged:
+                continue                             # it was left: neither an answer nor a failure
             if hop.error is None:
                 row[0] += 1
             elif hop.error.kind != "client_gone":

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import explaining, handoff, hedge, purse
+from gateway.pipeline import explaining, handoff, hedge, purse, shadow
 from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.booking import tried
@@ -39,6 +39,8 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started, asked, settings.sticky_ttl_s)
     search = Search(call, plan, client, ground, way, walk)
     explaining.begin(search)
+    if settings.shadow and way.races:
+        shadow.cast(search)
     spares: list[Hop] = []
     timed_out = False
     while len(call.attempts) < settings.max_attempts and purse.reaches(call):

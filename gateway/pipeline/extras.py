@@ -34,13 +34,16 @@ class Extras:
 
     def __init__(self) -> None:
         self.hedges = Budget()
-        self.shadows: set[asyncio.Task[None]] = set()
+        self.shadows: dict[asyncio.Task[None], str] = {}     # -> where it goes
 
-    def start(self, shadow: Coroutine[Any, Any, None]) -> None:
+    def running(self, target: str) -> int:
+        return sum(1 for where in self.shadows.values() if where == target)
+
+    def start(self, target: str, shadow: Coroutine[Any, Any, None]) -> None:
         """Run it in the background; the caller has looked at how many there are."""
         task = asyncio.create_task(shadow)
-        self.shadows.add(task)
-        task.add_done_callback(self.shadows.discard)
+        self.shadows[task] = target
+        task.add_done_callback(self.shadows.pop)
 
     async def close(self) -> None:
         """Leave them all now."""
