@@ -259,7 +259,7 @@ def _ways(plan: Plan, by_name: Mapping[str, Plan], way: tuple[str, ...]) -> Iter
     """Every way down, each combo at most once a way (a repeated one ends it)."""
     if len(way) > MAX_DEPTH + 1:
         return
-    for name in dict.fromkeys(step.combo for step in plan.steps if step.combo in by_name):
+    for name in dict.fromkeys(step.combo for step in plan.steps if step.combo and step.combo in by_name):
         yield (*way, name)
         if name not in way:
             yield from _ways(by_name[name], by_name, (*way, name))

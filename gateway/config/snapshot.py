@@ -5,7 +5,19 @@ import msgspec
 
 from gateway.config.payload import Rule
 from gateway.config.problems import Problem
-from gateway.config.schema import Admin, Config, Images, Jobs, Limits, Log, Ollama, Routing, Server, Stream, Timeouts
+from gateway.config.schema import (
+    Admin,
+    Config,
+    Images,
+    Jobs,
+    Limits,
+    Log,
+    Ollama,
+    Routing,
+    Server,
+    Stream,
+    Timeouts,
+)
 from gateway.core.keys import GroupRow
 from gateway.policy.budget import Scope
 from gateway.policy.keys import ClientKey

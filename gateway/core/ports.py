@@ -70,6 +70,9 @@ class Store(Protocol):
     def spent(self) -> SpentStore: ...
 
     @property
+    def combos(self) -> "ComboStore": ...
+
+    @property
     def reachable(self) -> bool:
         """Will what is put now be written?"""
         ...
@@ -119,6 +122,25 @@ class Audit(Protocol):
     async def last(self, limit: int, before: int = 0) -> list[Change]:
         """Newest first; only those with a smaller number than ``before``, unless that is 0."""
         ...
+
+
+class ComboRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A combo that was made while running. ``body``: the fields of its table as JSON, without the name."""
+    name: str
+    place: int                                  # in the list, from 1
+    body: str
+    changed: float                              # epoch seconds
+
+
+class ComboStore(Protocol):
+    """Keeps them. All may raise GatewayError. ``revision`` grows with every change, whoever made it; what ``change`` got is kept
+    when it returns, all of it or nothing."""
+
+    async def revision(self) -> int: ...
+
+    async def rows(self) -> list[ComboRow]: ...
+
+    async def change(self, put: Sequence[ComboRow], drop: Sequence[str] = ()) -> None: ...
 
 
 class Dice(Protocol):

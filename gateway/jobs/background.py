@@ -20,6 +20,7 @@ from gateway.upstream.signed import holder
 log = logging.getLogger("gateway.jobs")
 
 TOKENS_S: Final = 60.0
+FOLLOW_S: Final = 2.0
 PROBE_S: Final = 20.0                                # for one answer
 # Failures of an account that a list of models shows as well as an answer would.
 TOLD: Final = frozenset({"auth", "out_of_credits", "suspended", "transport", "timeout"})
@@ -28,17 +29,20 @@ TOLD: Final = frozenset({"auth", "out_of_credits", "suspended", "transport", "ti
 class Jobs:
     """For one gateway. ``ground`` is the current one, ``rebuild`` puts what was found into a new one."""
 
-    def __init__(self, discovery: Discovery, means: Means, ground: Callable[[], Ground], rebuild: Callable[[], None]) -> None:
+    def __init__(self, discovery: Discovery, means: Means, ground: Callable[[], Ground], rebuild: Callable[[], None],
+                 follow: Callable[[], object]) -> None:
         self._discovery = discovery
         self._means = means
         self._ground = ground
         self._rebuild = rebuild
+        self._follow = follow                        # looks for what other processes changed
         self._tasks: list[asyncio.Task[None]] = []
         self._next = 0
 
     def start(self, own_port: int) -> None:
         settings = self._ground().snapshot.jobs
-        self._tasks = [asyncio.create_task(self._look(settings, own_port)), asyncio.create_task(self._every(TOKENS_S, self.tokens))]
+        self._tasks = [asyncio.create_task(self._look(settings, own_port)), asyncio.create_task(self._every(TOKENS_S, self.tokens)),
+                       asyncio.create_task(self._every(FOLLOW_S, self._follow))]
         if settings.probe_s:
             self._tasks.append(asyncio.create_task(self._every(settings.probe_s, self.probe)))
 

@@ -17,6 +17,7 @@ from gateway.core.ports import Journal, Store
 from gateway.core.request import Request
 from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
+from gateway.pipeline.combobook import ComboBook
 from gateway.pipeline.extras import Extras
 from gateway.policy.budget import Budgets
 from gateway.policy.keybook import KeyBook
@@ -71,7 +72,7 @@ class Ground:
 
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
-                 store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook,
+                 store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook, combobook: ComboBook,
                  fetcher: Fetcher, calibration: Calibration | None = None, extras: Extras | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
@@ -87,6 +88,7 @@ class Ground:
         self.tokens = tokens
         self.budgets = budgets
         self.keybook = keybook
+        self.combobook = combobook
         self.fetcher = fetcher
         self.calibration = calibration or Calibration()
         self.extras = extras or Extras()

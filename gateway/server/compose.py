@@ -1,6 +1,7 @@
 """Which concrete parts make a gateway? The only place that knows them all."""
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from gateway.observe.access import AccessLog
 from gateway.observe.journals import Journals
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
+from gateway.pipeline.combobook import ComboBook
 from gateway.pipeline.extras import Extras
 from gateway.pipeline.ground import Ground, Inflight
 from gateway.policy.budget import Budgets, periods
@@ -62,6 +64,7 @@ class Parts(msgspec.Struct):
     budgets: Budgets
     ring: KeyRing
     keybook: KeyBook
+    combobook: ComboBook
     keykeeper: KeyKeeper
 
 
@@ -90,9 +93,13 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   journal=journal or journals(snapshot, recent, series), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
-                  budgets=budgets, ring=ring, keybook=book, keykeeper=KeyKeeper(book, budgets, store.spent, clock), extras=Extras())
+                  budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
+                  keykeeper=KeyKeeper(book, budgets, store.spent, clock), extras=Extras())
     health.usage = limits.shares
-    return Desk(ground(snapshot, parts)), parts
+    desk = Desk(ground(snapshot, parts))
+    parts.combobook.ground = lambda: desk.ground
+    parts.combobook.rebuild = partial(rebuild, desk, parts)
+    return desk, parts
 
 
 def journals(snapshot: Snapshot, recent: Recent, series: Series) -> Journals:
@@ -105,7 +112,7 @@ def journals(snapshot: Snapshot, recent: Recent, series: Series) -> Journals:
 
 def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     """The ground of one configuration, with what was found besides, on parts that live on."""
-    snapshot = parts.discovery.apply(snapshot)
+    snapshot = parts.combobook.apply(parts.discovery.apply(snapshot))
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
     parts.series.counting = snapshot.admin.enabled
@@ -113,7 +120,8 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     return Ground(snapshot, catalog=catalog(snapshot), keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
-                  calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, extras=parts.extras)
+                  calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, combobook=parts.combobook,
+                  extras=parts.extras)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:
@@ -146,10 +154,13 @@ async def with_keys(snapshot: Snapshot, work: Callable[[KeyBook], Awaitable[T]])
 
 def jobs(desk: Desk, parts: Parts) -> Jobs:
     """The work in the background; what it finds is in the next ground."""
-    def rebuild() -> None:
-        if parts.discovery.written is not None:
-            desk.ground = ground(parts.discovery.written, parts)
-    return Jobs(parts.discovery, parts.means, lambda: desk.ground, rebuild)
+    return Jobs(parts.discovery, parts.means, lambda: desk.ground, partial(rebuild, desk, parts), parts.combobook.refresh)
+
+
+def rebuild(desk: Desk, parts: Parts) -> None:
+    """The same configuration on a ground of its own, with what was found, or made, since."""
+    if parts.discovery.written is not None:
+        desk.ground = ground(parts.discovery.written, parts)
 
 
 def office(desk: Desk, parts: Parts) -> Office:

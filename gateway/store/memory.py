@@ -3,7 +3,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 from gateway.core.clock import Clock
-from gateway.core.ports import Change, Kept, StateRow
+from gateway.core.ports import Change, ComboRow, Kept, StateRow
 from gateway.store.bounds import IN_MEMORY, MAX_CHANGES, Bounds
 from gateway.store.memory_keys import MemoryKeys, MemorySpent
 
@@ -105,6 +105,26 @@ class MemoryAudit:
         return found[:limit]
 
 
+class MemoryCombos:
+    """For as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, ComboRow] = {}
+        self._revision = 1
+
+    async def revision(self) -> int:
+        return self._revision
+
+    async def rows(self) -> list[ComboRow]:
+        return sorted(self._rows.values(), key=lambda row: (row.place, row.name))
+
+    async def change(self, put: Sequence[ComboRow], drop: Sequence[str] = ()) -> None:
+        for name in drop:
+            self._rows.pop(name, None)
+        self._rows |= {row.name: row for row in put}
+        self._revision += 1
+
+
 class MemoryStore:
     """``memory:``; gone with the process."""
 
@@ -115,6 +135,7 @@ class MemoryStore:
         self.state = MemoryState()
         self.audit = MemoryAudit()
         self.keys = MemoryKeys()
+        self.combos = MemoryCombos()
         self.spent = MemorySpent()
 
     async def open(self) -> None:

@@ -11,6 +11,7 @@ import aiosqlite
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.store.audit import SqliteAudit
+from gateway.store.combos import SqliteCombos
 from gateway.store.keys import SqliteKeys, SqliteSpent
 from gateway.store.responses import SqliteResponses
 from gateway.store.state import SqliteState
@@ -65,6 +66,7 @@ class SqliteStore:
         self.state = SqliteState(self.writer, self.reader.rows, clock)
         self.audit = SqliteAudit(self.writer, self.reader.rows)
         self.keys = SqliteKeys(self.writer, self.reader.rows)
+        self.combos = SqliteCombos(self.writer, self.reader.rows)
         self.spent = SqliteSpent(self.writer, self.reader.rows)
 
     @property
