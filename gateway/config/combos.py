@@ -164,10 +164,11 @@ class Names:
         self.labels |= {f"{provider.id}/{alias}" for provider in providers for model in provider.models.values()
                         for alias in model.aliases}
         self.providers = {provider.id: provider for provider in providers}
+        self.open = {provider.id for provider in providers if provider.discover}       # what they have, they say themselves
 
     def has(self, name: str) -> bool:
         return name in self.labels or name in self.combos or name in self.ids or name in self.aliases \
-            or virtual.spec(name) is not None
+            or virtual.spec(name) is not None or name.partition("/")[0] in self.open
 
 
 def _name(name: str, path: str, seen: dict[str, str], known: Names, problems: Problems) -> None:
@@ -214,8 +215,10 @@ def _own(step: ComboStep) -> Mapping[str, Any]:
 
 def _leads(target: str, known: Names) -> bool:
     if wildcards.is_pattern(target):
-        return any(wildcards.compiled(target).fullmatch(label) for label in known.labels)
-    return target in known.labels or target in known.ids or target in known.aliases
+        pattern = wildcards.compiled(target)
+        provider = wildcards.compiled(target.partition("/")[0])
+        return any(pattern.fullmatch(label) for label in known.labels) or any(provider.fullmatch(id) for id in known.open)
+    return target in known.labels or target in known.ids or target in known.aliases or target.partition("/")[0] in known.open
 
 
 def _lost(target: str, known: Names) -> str:

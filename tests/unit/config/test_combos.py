@@ -110,3 +110,10 @@ def test_tiers_order_the_places(text, order):
     ('handoff = "always"', "combos[0].handoff")])
 def test_what_is_wrong_with_tiers_and_shapes_is_named_by_its_path(text, path):
     assert list(refused(LIST + text)) == [path]
+
+
+def test_a_provider_that_lists_its_own_models_may_have_any():
+    open_house = HOUSE.replace('models = ["m", "n"]', 'models = ["*"]')
+    found = good(open_house + '[[combos]]\nname = "best"\ntargets = ["b/later", "b/*", "a/m"]\n[routing]\nemergency = "b/later"\n')
+    assert [step.target for step in found.combos[0].steps] == ["b/later", "b/*", "a/m"]
+    assert list(refused(open_house + '[[combos]]\nname = "best"\ntargets = ["a/later"]\n')) == ["combos[0].targets[0]"]
