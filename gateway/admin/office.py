@@ -11,6 +11,7 @@ from gateway.config.schema import Admin
 from gateway.config.snapshot import Snapshot
 from gateway.core.ports import Change
 from gateway.core.redact import mask
+from gateway.jobs.accounts import Accounts
 from gateway.jobs.listing import Means
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
@@ -36,6 +37,7 @@ class Office:
         self.series = series
         self.sessions = Sessions()
         self.throttle = Throttle()
+        self.accounts: Accounts | None = None
         self.reload: Reload | None = None
         self.read: Read | None = None
         self.means: Means | None = None              # to ask providers outside of a request

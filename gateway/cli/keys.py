@@ -3,16 +3,18 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import msgspec
 
-from gateway.cli.source import config_option, json_option, snapshot_or_exit
+from gateway.cli.source import config_option, json_option, stored
 from gateway.core.clock import moment
-from gateway.core.errors import GatewayError
 from gateway.core.keys import GroupRow, Rules
 from gateway.policy.keybook import KeyBook, Made
+
+if TYPE_CHECKING:
+    from gateway.server.compose import Offline
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -79,18 +81,8 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(config: Path | None, work: Callable[[KeyBook], Awaitable[T]]) -> T:
-    """Do something with the keys of the store that the configuration names."""
-    from gateway.cli.loop import run
-    from gateway.server.compose import with_keys
-
-    snapshot = snapshot_or_exit(config)
-    if snapshot.store == "memory:":
-        raise click.ClickException('store.url is "memory:", whose keys only the running gateway knows; write them below '
-                                   "[[auth.keys]], or configure a store that is kept")
-    try:
-        return run(with_keys(snapshot, work))
-    except GatewayError as error:
-        raise click.ClickException(error.message) from None
+    """Do something with the client keys of the store."""
+    return stored(config, lambda store: work(store.book))
 
 
 @click.group(invoke_without_command=True, epilog="""\b
@@ -101,7 +93,8 @@ Examples:
   gateway keys update ci --budget-month 50
   gateway keys rotate ci --grace 24h                          the old secret is good for a day
   gateway keys revoke ci
-  gateway keys group team --budget-month 200 && gateway keys update ci --group team""")
+  gateway keys group team --budget-month 200 && gateway keys update ci --group team
+  gateway keys reencrypt                                      after a new master key was put before the old one""")
 @config_option
 @json_option
 @click.pass_context
@@ -256,3 +249,21 @@ def group(name: str, parent: str | None, budget_day: float | None, budget_month:
 
     asked(config, work)
     click.echo(f"{name}: {'removed' if delete else 'kept'}")
+
+
+@command.command("reencrypt")
+@config_option
+def reencrypt(config: Path | None) -> None:
+    """Seal everything that lies in the store under the current master key, the first one.
+
+    To change the master key: put the new one before the old one, restart the gateway, run this, then take the old one out.
+    """
+    async def work(store: "Offline") -> tuple[int, int]:
+        n_keys = await store.accounts.reencrypt()
+        try:
+            return n_keys, await store.vault.reseal()
+        except ValueError as error:
+            raise click.ClickException(f"a rotated token {error}; provider keys were sealed anew, tokens were not") from None
+
+    n_keys, n_tokens = stored(config, work)
+    click.echo(f"sealed anew: {n_keys} provider keys, {n_tokens} tokens")

@@ -1,14 +1,16 @@
 """``gateway providers``: which upstreams are there, configured and in the catalogue, and how is one added?"""
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from gateway.cli.source import config_option, json_option, snapshot_or_exit
+from gateway.cli.source import config_option, json_option, snapshot_or_exit, stored
 from gateway.providers.presets import Preset, placeholders, presets
 from gateway.providers.registry import Provider
+from gateway.store import seal
 
 # For a provider that is nobody's preset: where the format that it speaks is described.
 FORMAT_DOCS: Final = {
@@ -111,14 +113,23 @@ def test(id: str | None, config: Path | None, as_json: bool) -> None:
 @command.command("add", epilog="""\b
 Examples:
   gateway providers add groq                 print the lines
-  gateway providers add azure --write        append them to the configuration""")
+  gateway providers add azure --write        append them to the configuration
+  gateway providers add groq --store         ask for its key, keep it in the store, sealed
+  gateway providers add groq --store --label team2 --stdin < key""")
 @click.argument("id")
 @click.option("--write", is_flag=True, help="Append to the configuration; without one, begin gateway.toml here.")
+@click.option("--store", "in_store", is_flag=True, help="Keep its key in the store, sealed under the master key; a running gateway "
+              "takes it over within a second or two.")
+@click.option("--label", default="", metavar="NAME", help="With --store: a name for the key; the same name replaces it.")
+@click.option("--stdin", is_flag=True, help="With --store: read the key from standard input.")
 @config_option
-def add(id: str, write: bool, config: Path | None) -> None:
-    """Print the lines that configure a provider of the catalogue, or write them."""
+def add(id: str, write: bool, in_store: bool, label: str, stdin: bool, config: Path | None) -> None:
+    """Print the lines that configure a provider of the catalogue, write them, or keep its key in the store."""
     from gateway.config.load import find
 
+    if in_store:
+        keep(id, label, sys.stdin.readline().strip() if stdin else "", config)
+        return
     preset = presets().find(id)
     if preset is None:
         raise click.ClickException(f"{id!r} is not in the catalogue; try: gateway providers --filter {id}")
@@ -133,6 +144,50 @@ def add(id: str, write: bool, config: Path | None) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(("\n" if before else "") + lines)
     click.echo(f"{path}: {preset.name} added; check it with: gateway check --config {path}")
+
+
+def keep(id: str, label: str, key: str, config: Path | None) -> None:
+    """Put a key into the store; it is asked for where it did not come by standard input."""
+    snapshot = snapshot_or_exit(config)
+    if not snapshot.master_keys:
+        raise click.ClickException(seal.NEEDED)
+    configured = any(provider.id == id for provider in snapshot.providers)
+    preset = presets().find(id)
+    if not configured and preset is None:
+        raise click.ClickException(f"{id!r} is neither configured nor in the catalogue; try: gateway providers --filter {id}")
+    name = id if configured or preset is None else preset.id
+    key = key or click.prompt(f"Key of {name}", hide_input=True, err=True).strip()
+    done = stored(config, lambda store: store.accounts.add(name, key, label, configured=configured))
+    click.echo(f"{done['provider']}: key {done['label']!r} is kept in the store")
+
+
+@command.command("stored", epilog="""\b
+Examples:
+  gateway providers stored""")
+@config_option
+@json_option
+def stored_(config: Path | None, as_json: bool) -> None:
+    """List the provider keys that lie in the store, and whether the master key opens them; the keys are not shown."""
+    from gateway.cli import show
+
+    rows = stored(config, lambda store: store.accounts.listed())
+    if as_json:
+        show.as_json(rows)
+        return
+    show.table(("provider", "label", "state", "master key", "created"),
+               [(row["provider"], row["label"], row["state"], row["master_key"], row["created"]) for row in rows])
+
+
+@command.command("remove", epilog="""\b
+Examples:
+  gateway providers remove groq stored1      take this key out of the store""")
+@click.argument("id")
+@click.argument("label")
+@config_option
+def remove(id: str, label: str, config: Path | None) -> None:
+    """Take a provider's key out of the store."""
+    stored(config, lambda store: store.accounts.remove(id, label))
+    click.echo(f"{id}: key {label!r} is no longer kept")
 
 
 def block(preset: Preset) -> str:

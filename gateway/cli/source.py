@@ -1,18 +1,23 @@
 """Where does a command's configuration come from, and how are its problems told?"""
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from gateway.config.load import load
 from gateway.config.problems import ConfigError, Problem, render
 from gateway.config.snapshot import Snapshot
+from gateway.core.errors import GatewayError
+
+if TYPE_CHECKING:
+    from gateway.server.compose import Offline
 
 BAD_CONFIG = 2
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -30,6 +35,21 @@ def json_option(command: F) -> F:
 def snapshot_or_exit(config: Path | None) -> Snapshot:
     """The compiled configuration of a command; see ``compiled``."""
     return compiled(lambda: load(config, os.environ))
+
+
+def stored(config: Path | None, work: "Callable[[Offline], Awaitable[T]]") -> T:
+    """Do something with the store that the configuration names; a gateway that runs may use it at the same time."""
+    from gateway.cli.loop import run
+    from gateway.server.compose import with_store
+
+    snapshot = snapshot_or_exit(config)
+    if snapshot.store == "memory:":
+        raise click.ClickException('store.url is "memory:", which only the running gateway knows; write keys into the configuration, '
+                                   "or configure a store that is kept")
+    try:
+        return run(with_store(snapshot, work))
+    except GatewayError as error:
+        raise click.ClickException(error.message) from None
 
 
 def compiled(read: Callable[[], Snapshot]) -> Snapshot:

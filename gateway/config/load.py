@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available, check, clients, combos, payload, places, races, upstreams, zero
+from gateway.config import available, check, clients, combos, master, payload, places, races, upstreams, zero
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError as ConfigError
 from gateway.config.problems import Problems
@@ -96,12 +96,13 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     if not providers and not problems.has("providers"):
         problems.warn("providers", "none is configured; add one below [[providers]]")
     store = places.store_address(config.store.url, env, problems)
+    master_keys = master.master_keys(config, env, problems)
     if problems.found:
         raise ConfigError(problems.found)
     return Snapshot(server=config.server, keys=keys, groups=groups, overall=clients.overall(config),
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log,
                     images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, config=config,
-                    store=store,
+                    store=store, master_keys=master_keys,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

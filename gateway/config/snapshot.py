@@ -19,6 +19,7 @@ from gateway.config.schema import (
     Timeouts,
 )
 from gateway.core.keys import GroupRow
+from gateway.core.secret import Secret
 from gateway.policy.budget import Scope
 from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
@@ -48,6 +49,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     admin: Admin = Admin()
     config: Config = Config()                # everything as it was written
     store: str = "memory:"                   # or "sqlite:" with an absolute path
+    master_keys: tuple[Secret, ...] = ()     # 64 hexadecimal digits each; the first seals
     warnings: tuple[Problem, ...] = ()
     secrets: tuple[str, ...] = ()            # everything that must never be shown, for redaction
     source: Path | None = None

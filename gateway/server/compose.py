@@ -13,6 +13,7 @@ from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.errors import GatewayError
 from gateway.core.ports import Journal, Store
+from gateway.jobs.accounts import Accounts
 from gateway.jobs.background import Jobs
 from gateway.jobs.discovery import Discovery
 from gateway.jobs.listing import Means
@@ -32,11 +33,12 @@ from gateway.routing.health import Health
 from gateway.server.keep import Keeper
 from gateway.server.keykeep import KeyKeeper
 from gateway.store.opening import store_at
+from gateway.store.seal import Sealer
 from gateway.store.vault import vault_at
 from gateway.surfaces.desk import Desk
 from gateway.tokens.calibrate import Calibration
 from gateway.upstream.reach import Fetcher
-from gateway.upstream.tokens import Tokens
+from gateway.upstream.tokens import Tokens, Vault
 from gateway.upstream.transport import Transport
 
 T = TypeVar("T")
@@ -66,6 +68,16 @@ class Parts(msgspec.Struct):
     keybook: KeyBook
     combobook: ComboBook
     keykeeper: KeyKeeper
+    sealer: Sealer
+    accounts: Accounts
+    written: Snapshot | None = None              # the last configuration, without what was found and stored besides
+
+
+class Offline(msgspec.Struct, frozen=True):
+    """A store without a gateway around it, for commands."""
+    book: KeyBook
+    accounts: Accounts
+    vault: Vault
 
 
 def network() -> tuple[Transport, Transport]:
@@ -83,9 +95,10 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     clock = clock or SystemClock()
     fast, plain = network()
     transports: dict[str, Transport] = {"network": fast, "aiohttp": plain, "demo": DemoTransport()}
+    sealer = Sealer(snapshot.master_keys)
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
-    means = Means(fast, Tokens(fast, clock, vault_at(snapshot.store)), clock, plain)
+    means = Means(fast, Tokens(fast, clock, vault_at(snapshot.store, sealer)), clock, plain)
     recent, series = Recent(), Series()
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
     book = KeyBook(store.keys, ring, clock, budgets)
@@ -94,7 +107,8 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
-                  keykeeper=KeyKeeper(book, budgets, store.spent, clock), extras=Extras())
+                  keykeeper=KeyKeeper(book, budgets, store.spent, clock),
+                  sealer=sealer, accounts=Accounts(store.keys, sealer, clock), extras=Extras())
     health.usage = limits.shares
     desk = Desk(ground(snapshot, parts))
     parts.combobook.ground = lambda: desk.ground
@@ -112,7 +126,9 @@ def journals(snapshot: Snapshot, recent: Recent, series: Series) -> Journals:
 
 def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     """The ground of one configuration, with what was found besides, on parts that live on."""
-    snapshot = parts.combobook.apply(parts.discovery.apply(snapshot))
+    parts.written = snapshot
+    parts.sealer.use(snapshot.master_keys)
+    snapshot = parts.combobook.apply(parts.discovery.apply(parts.accounts.apply(snapshot)))
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
     parts.series.counting = snapshot.admin.enabled
@@ -127,7 +143,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:
     """Do something outside of a gateway with a network of its own."""
     clock, (transport, plain) = SystemClock(), network()
-    tokens = Tokens(transport, clock, vault_at(snapshot.store))
+    tokens = Tokens(transport, clock, vault_at(snapshot.store, Sealer(snapshot.master_keys)))
     try:
         return await work(Means(transport, tokens, clock, plain))
     finally:
@@ -135,9 +151,9 @@ async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) 
         await transport.close()
 
 
-async def with_keys(snapshot: Snapshot, work: Callable[[KeyBook], Awaitable[T]]) -> T:
-    """Do something with the client keys of a store that a running gateway may use at the same time. Raises GatewayError."""
-    clock = SystemClock()
+async def with_store(snapshot: Snapshot, work: Callable[[Offline], Awaitable[T]]) -> T:
+    """Do something with the keys of a store that a running gateway may use at the same time. Raises GatewayError."""
+    clock, sealer = SystemClock(), Sealer(snapshot.master_keys)
     store, budgets, ring = store_at(snapshot.store, clock), Budgets(clock.wall), KeyRing(wall=clock.wall)
     ring.configure(snapshot.keys, snapshot.groups)
     book = KeyBook(store.keys, ring, clock, budgets)
@@ -147,7 +163,7 @@ async def with_keys(snapshot: Snapshot, work: Callable[[KeyBook], Awaitable[T]])
             raise GatewayError("internal", "The store cannot be opened; its log line says why.", status=503)
         await book.open()
         budgets.others(await store.spent.spent(periods(clock.wall()), True))
-        return await work(book)
+        return await work(Offline(book, Accounts(store.keys, sealer, clock), vault_at(snapshot.store, sealer)))
     finally:
         await store.close()
 
@@ -159,8 +175,22 @@ def jobs(desk: Desk, parts: Parts) -> Jobs:
 
 def rebuild(desk: Desk, parts: Parts) -> None:
     """The same configuration on a ground of its own, with what was found, or made, since."""
-    if parts.discovery.written is not None:
-        desk.ground = ground(parts.discovery.written, parts)
+    if parts.written is not None:
+        desk.ground = ground(parts.written, parts)
+
+
+async def open_keys(desk: Desk, parts: Parts) -> None:
+    """Client keys, spending and provider keys as the store has them, now and whenever somebody changes them."""
+    async def changed() -> None:
+        if await parts.accounts.refresh():
+            rebuild(desk, parts)
+
+    parts.keykeeper.changed = parts.accounts.changed = changed
+    await parts.keykeeper.open()
+    try:
+        await changed()
+    except GatewayError as error:
+        logging.getLogger("gateway.accounts").error("provider keys of the store cannot be read: %s", error.message)
 
 
 def office(desk: Desk, parts: Parts) -> Office:
@@ -168,6 +198,7 @@ def office(desk: Desk, parts: Parts) -> Office:
     logging.getLogger().addHandler(parts.recent)
     made = Office(desk, parts.recent, parts.series)
     made.means = parts.means
+    made.accounts = parts.accounts
     return made
 
 

@@ -5,7 +5,7 @@ spent since the last batch.
 """
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
@@ -30,7 +30,7 @@ class KeyKeeper:
         self._every_s = every_s
         self._failing = False
         self._task: asyncio.Task[None] | None = None
-        self.changed: Callable[[], object] | None = None
+        self.changed: Callable[[], Awaitable[None]] | None = None
 
     async def open(self) -> None:
         """Never raises: without the store's keys, doors that only they would open stay shut."""
@@ -60,7 +60,7 @@ class KeyKeeper:
             if self._book.ring.closed:
                 await self._book.open()
             elif await self._book.refresh() and self.changed is not None:
-                self.changed()
+                await self.changed()
             if self._budgets:
                 self._budgets.others(await self._store.spent(self._periods(), False))
         except GatewayError as error:

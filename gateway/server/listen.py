@@ -120,7 +120,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
     server = snapshot.server
     await parts.store.open()
     await parts.keeper.open()
-    await parts.keykeeper.open()
+    await compose.open_keys(desk, parts)
     await parts.combobook.refresh()
     try:
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),

@@ -1,15 +1,20 @@
 """Where do rotated refresh tokens survive a restart? In a file of their own beside the database, which only we may read.
 
 A provider that rotates voids the old token when it hands out the next: each is on the disk before it is used. One small file,
-written whole, swapped in by rename.
+written whole, swapped in by rename. Where there is a master key, tokens lie there sealed; those that were not are sealed with the
+next write, and what this key does not open is left as it is.
 """
 import asyncio
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Final
 
+from gateway.store.seal import Sealer, is_sealed
 from gateway.upstream.tokens import Vault
+
+log = logging.getLogger("gateway.store")
 
 NAME: Final = "tokens.json"
 SIZE_LIMIT: Final = 4 << 20
@@ -27,20 +32,47 @@ class MemoryVault:
     async def keep(self, name: str, value: str) -> None:
         self._kept[name] = value
 
+    async def reseal(self) -> int:
+        return 0
+
 
 class FileVault:
     """One JSON object, readable by its owner only."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sealer: Sealer | None = None) -> None:
         self._path = path
+        self._sealer = sealer or Sealer()
         self._lock = asyncio.Lock()
 
     async def load(self) -> dict[str, str]:
-        return await asyncio.to_thread(self._read)
+        found = await asyncio.to_thread(self._read)
+        return {name: token for name, value in found.items() if (token := self._opened(name, value)) is not None}
 
     async def keep(self, name: str, value: str) -> None:
         async with self._lock:
             await asyncio.to_thread(self._write, name, value)
+
+    async def reseal(self) -> int:
+        """Seal everything under the current master key; how many. Raises ValueError where one does not open."""
+        async with self._lock:
+            kept = await asyncio.to_thread(self._read)
+            for name, value in kept.items():
+                kept[name] = self._sealer.open_line(value, _place(name)) if is_sealed(value) else value
+            if kept:
+                await asyncio.to_thread(self._put, {name: self._sealed(name, value) for name, value in kept.items()})
+        return len(kept)
+
+    def _opened(self, name: str, value: str) -> str | None:
+        if not is_sealed(value):
+            return value
+        try:
+            return self._sealer.open_line(value, _place(name))
+        except ValueError as error:
+            log.error("a rotated token of %s %s; that of the configuration is used", name.rpartition(" ")[0], error)
+            return None
+
+    def _sealed(self, name: str, value: str) -> str:
+        return value if is_sealed(value) else self._sealer.seal_line(value, _place(name))
 
     def _read(self) -> dict[str, str]:
         try:
@@ -56,6 +88,11 @@ class FileVault:
         except ValueError:
             kept = {}                                # half a file of somebody else's making holds nothing of ours
         kept[name] = value
+        if self._sealer:
+            kept = {name: self._sealed(name, value) for name, value in kept.items()}
+        self._put(kept)
+
+    def _put(self, kept: dict[str, str]) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".new")
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -66,8 +103,12 @@ class FileVault:
         draft.replace(self._path)
 
 
-def vault_at(address: str) -> Vault:
+def vault_at(address: str, sealer: Sealer) -> Vault:
     """Beside the store of this address."""
     if not address.startswith("sqlite:"):
         return MemoryVault()
-    return FileVault(Path(address.removeprefix("sqlite:")).with_name(NAME))
+    return FileVault(Path(address.removeprefix("sqlite:")).with_name(NAME), sealer)
+
+
+def _place(name: str) -> str:
+    return f"token\0{name}"

@@ -38,6 +38,10 @@ class Vault(Protocol):
         """Durable when it returns."""
         ...
 
+    async def reseal(self) -> int:
+        """Seal everything under the current master key; how many. Raises ValueError where one does not open."""
+        ...
+
 
 class Holder(msgspec.Struct, frozen=True):
     """Whose token: a grant of an account, and how its token endpoint is reached."""

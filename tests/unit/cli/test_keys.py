@@ -84,7 +84,7 @@ def test_groups_are_made_listed_and_removed(typed):
 def test_memory_has_no_keys_for_a_command(typed, tmp_path):
     (tmp_path / "memory.toml").write_text('[store]\nurl = "memory:"\n')
     done = typed("keys", "list", config="memory.toml")
-    assert done.exit_code == 1 and "[[auth.keys]]" in done.output
+    assert done.exit_code == 1 and "only the running gateway knows" in done.output
 
 
 async def test_a_running_gateway_takes_a_change_over(upstream, gateway, stack, typed, tmp_path):
@@ -120,3 +120,22 @@ def test_a_password_may_come_by_standard_input(typed):
     done = typed("admin-password", "--stdin", config=None, given="correct horse\nmore\n")
     assert passwords.matches("correct horse", done.stdout.strip())
     assert typed("admin-password", "--stdin", config=None, given="short\n").exit_code == 1
+
+
+def test_provider_keys_are_kept_sealed_listed_and_removed(typed, monkeypatch, tmp_path):
+    monkeypatch.delenv("GATEWAY_MASTER_KEY", raising=False)
+    refused = typed("providers", "add", "groq", "--store", "--stdin", given="gsk-canary-1\n")
+    assert refused.exit_code == 1 and "openssl rand -base64 32" in refused.output
+    monkeypatch.setenv("GATEWAY_MASTER_KEY", "11" * 32)
+    done = typed("providers", "add", "groq", "--store", "--stdin", given="gsk-canary-1\n")
+    assert done.exit_code == 0 and "stored1" in done.output
+    assert typed("providers", "add", "groq", "--store", "--label", "two", given="gsk-canary-2\n").exit_code == 0
+    assert "neither configured nor" in typed("providers", "add", "nobody", "--store", "--stdin", given="k\n").output
+    monkeypatch.setenv("GATEWAY_MASTER_KEY", "22" * 32 + "," + "11" * 32)
+    assert "2 provider keys, 0 tokens" in typed("keys", "reencrypt").output
+    monkeypatch.setenv("GATEWAY_MASTER_KEY", "22" * 32)
+    rows = typed("providers", "stored", "--json").output
+    assert [row["state"] for row in json.loads(rows)] == ["ok", "ok"] and "canary" not in rows
+    assert all(b"canary" not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert typed("providers", "remove", "groq", "two").exit_code == 0
+    assert typed("providers", "remove", "groq", "two").exit_code == 1
