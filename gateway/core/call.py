@@ -18,6 +18,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     model: str
     key: int
     started: float
+    account: str = ""                           # its label, or its place among the provider's keys: for the operator's eyes
     ended: float = 0.0
     headers_at: float = 0.0
     error: GatewayError | None = None           # why it failed, before or after the commit

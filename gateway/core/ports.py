@@ -1,5 +1,5 @@
 """What the pipeline needs from outside, as protocols: it never imports the store or the metrics that implement them."""
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -73,6 +73,9 @@ class Store(Protocol):
     def combos(self) -> "ComboStore": ...
 
     @property
+    def ledger(self) -> "Ledger": ...
+
+    @property
     def reachable(self) -> bool:
         """Will what is put now be written?"""
         ...
@@ -82,6 +85,29 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Ledger(Journal, Protocol):
+    """Keeps a row a request and a row an attempt. ``read`` runs a query of store.reading, never on the way of a request; it may
+    raise GatewayError."""
+
+    @property
+    def read(self) -> Callable[[str, tuple[Any, ...]], Awaitable[Iterable[Any]]]: ...
+
+    @property
+    def committed(self) -> int:
+        """Requests whose rows are on the disk."""
+        ...
+
+    @property
+    def dropped(self) -> int:
+        """Details (attempts, bodies) for which there was no room."""
+        ...
+
+    @property
+    def lost(self) -> int:
+        """Requests for which there was no room."""
+        ...
 
 
 class StateRow(msgspec.Struct, frozen=True):

@@ -80,7 +80,8 @@ class Search:
         # key1, key2 … by first appearance in this request: no real ids leak
         number = call.accounts.setdefault((target.provider.id, candidate.account.ordinal), len(call.accounts) + 1)
         attempt = Attempt(label=target.label, provider=target.provider.id, model=target.model.id, key=number,
-                          started=self.ground.clock.now(), price=target.model.price, rank=walk.rank)
+                          started=self.ground.clock.now(), price=target.model.price, rank=walk.rank,
+                          account=candidate.account.label or f"key{candidate.account.ordinal}")
         call.attempts.append(attempt)
         x: Hop = self.way.make(call, attempt, self.ground.lane(candidate), self.plan, self.client, self.ground)
         x.reservation, x.leg = reservation, walk.current

@@ -103,7 +103,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
     book = KeyBook(store.keys, ring, clock, budgets)
     parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
-                  journal=journal or journals(snapshot, recent, series), clock=clock,
+                  journal=journal or journals(snapshot, recent, series, store), clock=clock,
                   inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
@@ -116,11 +116,12 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     return desk, parts
 
 
-def journals(snapshot: Snapshot, recent: Recent, series: Series) -> Journals:
+def journals(snapshot: Snapshot, recent: Recent, series: Series, store: Store) -> Journals:
     """Who is told of every finished request; one line each."""
     return Journals(
         AccessLog(snapshot.log.format, snapshot.log.level, recent=recent),
         series,
+        store.ledger,
     )
 
 

@@ -6,6 +6,7 @@ from gateway.core.clock import Clock
 from gateway.core.ports import Change, ComboRow, Kept, StateRow
 from gateway.store.bounds import IN_MEMORY, MAX_CHANGES, Bounds
 from gateway.store.memory_keys import MemoryKeys, MemorySpent
+from gateway.store.memory_ledger import MemoryLedger
 
 
 class MemoryResponses:
@@ -137,9 +138,10 @@ class MemoryStore:
         self.keys = MemoryKeys()
         self.combos = MemoryCombos()
         self.spent = MemorySpent()
+        self.ledger = MemoryLedger()
 
     async def open(self) -> None:
         """Nothing to open."""
 
     async def close(self) -> None:
-        """Nothing to write."""
+        await self.ledger.close()

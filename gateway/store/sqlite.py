@@ -13,6 +13,7 @@ from gateway.core.errors import GatewayError
 from gateway.store.audit import SqliteAudit
 from gateway.store.combos import SqliteCombos
 from gateway.store.keys import SqliteKeys, SqliteSpent
+from gateway.store.ledger import Ledger
 from gateway.store.responses import SqliteResponses
 from gateway.store.state import SqliteState
 from gateway.store.writer import BUSY_MS, Writer, log, reason
@@ -68,6 +69,8 @@ class SqliteStore:
         self.keys = SqliteKeys(self.writer, self.reader.rows)
         self.combos = SqliteCombos(self.writer, self.reader.rows)
         self.spent = SqliteSpent(self.writer, self.reader.rows)
+        self.pages = Reader(self.writer)             # the operator's: nobody's request waits for what they look at
+        self.ledger = Ledger(self.writer, self.pages.rows)
 
     @property
     def reachable(self) -> bool:
@@ -79,4 +82,5 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self.reader.close()
+        await self.pages.close()
         await self.writer.close()

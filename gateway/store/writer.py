@@ -1,15 +1,15 @@
 """How do records get onto the disk? One task, one connection: what came within some 30 ms is one transaction.
 
 74 µs a row when each commits alone, about 2 µs batched. Whoever puts a row never waits and never fails: a disk that is full,
-gone or not writable is said in the log once, counted, and tried again. Meanwhile rows wait; above the bound those that may be
-dropped are dropped and counted, those that may not (the ledger's) are kept however many.
+gone or not writable is said in the log once, counted, and tried again. Meanwhile rows wait. Above the bound details are dropped
+and counted, far above it the ledger's rows too; what may never be dropped (a deletion) is kept however many.
 """
 import asyncio
 import logging
 import sqlite3
 from collections import deque
 from collections.abc import Callable
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,17 +27,23 @@ BUSY_MS: Final = 5_000
 MAX_ROWS: Final = 20_000
 MAX_BYTES: Final = 64 << 20
 BATCH_ROWS: Final = 2_000
+LEDGER_SHARE: Final = 3                          # of the bounds, up to which rows of the ledger wait
 # Errors of one row; every other error is the file's.
-_ROW: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, OverflowError)
+_ROW: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, OverflowError,
+               UnicodeEncodeError)
 
 
 class Row(msgspec.Struct, frozen=True, eq=False):
-    """One row to write: an SQL statement of this folder and its values. ``done`` is called once it is on the disk."""
+    """One row to write: an SQL statement of this folder and its values. ``done`` is called once it is on the disk.
+
+    ``joined``: in the same transaction as the row before it."""
     sql: str
     values: tuple[Any, ...]
     n_bytes: int = 0
     droppable: bool = True
     done: Callable[[], None] | None = None
+    ledger: bool = False                         # waits longer than those that are droppable, but not for ever
+    joined: bool = False
 
 
 class Writer:
@@ -46,7 +52,8 @@ class Writer:
     def __init__(self, path: Path, *, flush_s: float = FLUSH_S, retry_s: float = RETRY_S, max_rows: int = MAX_ROWS,
                  max_bytes: int = MAX_BYTES) -> None:
         self.path = path
-        self.dropped = self.written = self.failures = 0
+        self.dropped = self.lost = self.written = self.failures = 0      # lost: rows of the ledger
+        self.gather: Callable[[], None] | None = None    # puts what is to be written with this batch
         self.failing = ""                            # why nothing can be written now
         self.opened = False                          # the file has its tables: it can be read
         self._flush_s, self._retry_s = flush_s, retry_s
@@ -55,20 +62,29 @@ class Writer:
         self._n_bytes = 0
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
+        self._closed = False
         self._lock = asyncio.Lock()
         self._db: aiosqlite.Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
     def put(self, row: Row) -> bool:
         """Queue a row; False if it was dropped. Synchronous, never fails."""
-        full = len(self._rows) >= self._max_rows or self._n_bytes + row.n_bytes > self._max_bytes
-        if full and row.droppable or self._closing.is_set():
-            self.dropped += 1
+        share = LEDGER_SHARE if row.ledger else 1
+        full = len(self._rows) >= self._max_rows * share or self._n_bytes + row.n_bytes > self._max_bytes * share
+        if full and (row.droppable or row.ledger) or self._closed:
+            if row.ledger:
+                self.lost += 1
+            else:
+                self.dropped += 1
             return False
         self._rows.append(row)
         self._n_bytes += row.n_bytes
         self._wake.set()
         return True
+
+    def wake(self) -> None:
+        """There is something to gather."""
+        self._wake.set()
 
     @property
     def waiting(self) -> int:
@@ -90,6 +106,7 @@ class Writer:
                 await self.flush()
         except TimeoutError:
             log.error("the store took longer than %d s to close", CLOSE_S)
+        self._closed = True
         if self._rows:
             self.dropped += len(self._rows)
             log.error("%d records were not written: %s", len(self._rows), self.failing or "no time was left")
@@ -100,6 +117,8 @@ class Writer:
         async with self._lock:
             try:
                 await self._connect()
+                if self.gather is not None:
+                    self.gather()
                 while self._rows:
                     await self._write()
             except (sqlite3.Error, OSError, Unfit, ValueError) as error:
@@ -159,6 +178,8 @@ class Writer:
     async def _write(self) -> None:
         """One batch, whole or not at all; neighbours with the same statement together."""
         batch = list(islice(self._rows, BATCH_ROWS))
+        if len(batch) == BATCH_ROWS:
+            batch += takewhile(lambda row: row.joined, islice(self._rows, BATCH_ROWS, None))
         try:
             await self._commit(batch)
         except _ROW as error:
