@@ -13,6 +13,7 @@ from gateway.admin import files, gate
 from gateway.admin.office import Office
 from gateway.admin.routes import ROUTES
 from gateway.admin.visit import Route, Visit, decoded, json, queried
+from gateway.config.problems import ConfigError
 from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
 
@@ -67,6 +68,8 @@ async def answer(http: BaseRequest, office: Office) -> web.StreamResponse:
             response = await files.answer(http, path, office)
     except GatewayError as error:
         response = told(error)
+    except ConfigError as error:
+        response = told(_problems(error))
     except (asyncio.CancelledError, ConnectionError):
         raise
     except Exception:
@@ -136,6 +139,13 @@ async def body(http: BaseRequest) -> bytes:
     if raw and kind != "application/json":
         raise GatewayError("unsupported_media_type", "Send the body with 'Content-Type: application/json'.", param="content-type")
     return raw
+
+
+def _problems(error: ConfigError) -> GatewayError:
+    """All that is wrong, and the first of it in words."""
+    path, message = error.problems[0]
+    return GatewayError("bad_request", f"{path}: {message}" if path else message, param=path or None,
+                        extra={"problems": [{"path": where, "message": what} for where, what in error.problems]})
 
 
 def told(error: GatewayError) -> web.Response:

@@ -1,7 +1,20 @@
 """What does the operator's API offer? The table of its paths; ``/admin/api/openapi.json`` is made from it."""
 from typing import Any
 
-from gateway.admin import audit, keys, live, logs, openapi, overview, playground, routing, settings, signin, upstreams
+from gateway.admin import (
+    audit,
+    combos,
+    keys,
+    live,
+    logs,
+    openapi,
+    overview,
+    playground,
+    routing,
+    settings,
+    signin,
+    upstreams,
+)
 from gateway.admin.visit import Done, Route
 
 ROUTES: tuple[Route, ...] = (
@@ -18,6 +31,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/providers/{id}/test", upstreams.test, "Ask it for its models with each key.", upstreams.Tested),
     Route("POST", "/cooldowns/clear", upstreams.clear, "End the cooldowns of a provider, a model or a key, and its breaker.",
           upstreams.Cleared, body=upstreams.Clear),
+    Route("GET", "/combos", combos.listed, "Combos of the configuration and of the store.", combos.Combos),
+    Route("PUT", "/combos/{name}", combos.put, "Make or change a combo: a table as in [[combos]].", combos.ComboView,
+          body=combos.Table),
+    Route("DELETE", "/combos/{name}", combos.drop, "Delete a combo of the store.", Done),
+    Route("POST", "/combos/order", combos.order, "Put the store's combos in order.", combos.Ordered, body=combos.Order),
+    Route("POST", "/combos/{name}/test", combos.test, "Ask every target of a combo something tiny.", combos.Tested),
     Route("GET", "/explain", routing.explained, "Who would serve a name now, in which order and why.", routing.Explained,
           query=routing.Described),
     Route("GET", "/names", routing.names, "Every name that a client may ask for.", routing.Names),

@@ -12,7 +12,7 @@ from gateway.core.errors import GatewayError, bad_request
 from gateway.pipeline.ground import Ground
 
 Handler = Callable[["Visit"], Awaitable[Any]]
-S = TypeVar("S", bound="Ask")
+S = TypeVar("S")
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,7 +40,7 @@ class Route(msgspec.Struct, frozen=True):
     says: str
     answer: type[Any]
     query: type[Ask] = Nothing
-    body: type[Ask] | None = None
+    body: type[Any] | None = None
     open: bool = False
     raw: bool = False                                # the handler reads the body itself
     stream: str = ""                                 # the content type of such an answer

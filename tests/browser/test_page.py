@@ -6,7 +6,7 @@ import pytest
 PAGES = {
     "overview": "Who answered", "live": "Nothing is under way", "logs": "outcome=ok", "providers": "All, in the order in which they are asked",
     "provider/quick": "Models", "explain/best": "best is a combo", "playground": "Nothing asked yet", "config": "What differs from the defaults",
-    "keys": "in the file", "audit": "Nothing was changed yet",
+    "combos": "one after the other", "keys": "in the file", "audit": "Nothing was changed yet",
 }
 
 

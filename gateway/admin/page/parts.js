@@ -35,7 +35,7 @@ export function table(columns, rows, { key, open, label } = {}) {
     h("tbody", null, rows.map((row) => h("tr", {
       key: key ? String(key(row)) : undefined, class: open ? "link" : "",
       onclick: open ? (event) => { if (!event.target.closest("a,button,input,select,summary")) open(row); } : undefined,
-    }, columns.map((column) => h("td", { class: `${column.num ? "num" : ""} ${column.wrap ? "wrap" : ""}` }, column.cell(row) ?? DASH)))))));
+    }, columns.map((column) => h("td", { class: `${column.num ? "num" : ""} ${column.wrap ? "wrap" : ""}` }, column.cell(row) ?? (column.head ? DASH : ""))))))));
 }
 
 let fields = 0;

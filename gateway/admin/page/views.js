@@ -1,5 +1,6 @@
 /** Which pages are there, and in which order are they offered? */
 import audit from "./views/audit.js";
+import combos from "./views/combos.js";
 import config from "./views/config.js";
 import explain from "./views/explain.js";
 import keys from "./views/keys.js";
@@ -10,10 +11,10 @@ import playground from "./views/playground.js";
 import provider from "./views/provider.js";
 import providers from "./views/providers.js";
 
-export const VIEWS = { overview, live, providers, provider, explain, playground, keys, config, logs, audit };
+export const VIEWS = { overview, live, providers, provider, combos, explain, playground, keys, config, logs, audit };
 
 export const GROUPS = [
   ["Watch", ["overview", "live", "logs"]],
-  ["Route", ["providers", "explain", "playground"]],
+  ["Route", ["providers", "combos", "explain", "playground"]],
   ["Manage", ["keys", "config", "audit"]],
 ];

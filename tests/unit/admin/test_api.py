@@ -263,3 +263,33 @@ async def test_groups_are_made_and_removed_when_nobody_belongs_to_them(operator)
     await page.post("/keys/phone/revoke")
     assert (await page.ask("DELETE", "/groups/team")).status == 200
     assert (await page.ask("DELETE", "/groups/team")).status == 404
+
+
+async def test_a_combo_is_made_ordered_tested_and_deleted(operator, upstream):
+    up = await upstream(say.reply("OK"))
+    page = await operator(client_key() + provider(up, "up") + '[[combos]]\nname = "filed"\ntargets = ["up/m"]\n')
+    made = await page.ask("PUT", "/combos/mine", json={"strategy": "weighted", "targets": [{"target": "up/m", "weight": 2}]})
+    assert (made.json["name"], made.json["source"], made.json["targets"]) == ("mine", "store", ["up/m"])
+    assert (await ask(page.base_url, {"model": "mine", "messages": [{"role": "user", "content": "hi"}]})).status == 200
+    await page.ask("PUT", "/combos/second", json={"targets": ["up/m"]})
+    assert (await page.post("/combos/order", {"names": ["second", "mine"]})).json == {"names": ["second", "mine"]}
+    told = (await page.get("/combos")).json
+    assert [combo["name"] for combo in told["combos"]] == ["filed", "second", "mine"] and "weighted" in told["strategies"]
+    [probed] = (await page.post("/combos/mine/test")).json["probed"]
+    assert probed["ok"] and probed["target"] == "up/m"
+    assert (await page.get("/explain?model=combo/mine")).json["strategy"] == "weighted"
+    assert (await page.ask("DELETE", "/combos/mine")).status == 200
+    assert (await page.ask("DELETE", "/combos/filed")).status == 404
+    assert [change["action"] for change in (await page.get("/audit")).json["changes"]] == [
+        "combo.delete", "combo.test", "combo.order", "combo.save", "combo.save"]
+
+
+@pytest.mark.parametrize(("name", "table", "path"), [
+    ("x", {"targets": ["nobody/m"]}, "targets[0]"), ("x", {"targets": []}, "targets"), ("x", {"strategy": "best", "targets": ["up/m"]}, "strategy"),
+    ("x", {"name": "y", "targets": ["up/m"]}, "name"), ("filed", {"targets": ["up/m"]}, "name"), ("x", {"targets": ["up/m"], "speed": 1}, "speed"),
+])
+async def test_a_combo_that_makes_no_sense_is_refused_by_its_path(operator, upstream, name, table, path):
+    up = await upstream(say.reply("OK"))
+    page = await operator(client_key() + provider(up, "up") + '[[combos]]\nname = "filed"\ntargets = ["up/m"]\n')
+    answer = await page.ask("PUT", f"/combos/{name}", json=table)
+    assert (answer.status, answer.json["error"]["param"]) == (400, path)
