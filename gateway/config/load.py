@@ -101,7 +101,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
         raise ConfigError(problems.found)
     return Snapshot(server=config.server, keys=keys, groups=groups, overall=clients.overall(config),
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
-                    stream=config.stream, timeouts=config.timeouts, limits=config.limits, log=config.log,
+                    stream=config.stream, timeouts=config.timeouts, limits=config.limits, cache=config.cache, log=config.log,
                     images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, config=config,
                     store=store, master_keys=master_keys,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),

@@ -238,7 +238,9 @@ class Cache(Table, frozen=True):
     enabled: Annotated[bool, doc("Keep and replay answers.")] = False
     ttl_s: Annotated[Seconds, doc("How long an answer is kept.")] = 3_600
     max_entries: Annotated[Count, doc("How many are kept.")] = 1_000
+    max_bytes: Annotated[Count, doc("Memory for all of them; one answer is at most 2 MB.")] = 134_217_728
     max_temperature: Annotated[float, Meta(ge=0, le=2), doc("Requests above it are not cached.")] = 1.0
+    persist: Annotated[bool, doc("Answers that are no streams outlive a restart, where the store is not memory.")] = True
 
 
 class Compression(Table, frozen=True):

@@ -3,21 +3,9 @@ from pathlib import Path
 
 import msgspec
 
+from gateway.config import schema
 from gateway.config.payload import Rule
 from gateway.config.problems import Problem
-from gateway.config.schema import (
-    Admin,
-    Config,
-    Images,
-    Jobs,
-    Limits,
-    Log,
-    Ollama,
-    Routing,
-    Server,
-    Stream,
-    Timeouts,
-)
 from gateway.core.keys import GroupRow
 from gateway.core.secret import Secret
 from gateway.policy.budget import Scope
@@ -30,24 +18,25 @@ Signature = tuple[int, int, int]
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Tables as they were written (with defaults), providers and keys compiled. ``source`` is None in zero-config mode."""
-    server: Server = Server()
+    server: schema.Server = schema.Server()
     keys: tuple[ClientKey, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     overall: Scope | None = None             # the budget of everybody together
     keys_required: bool = False
     providers: tuple[Provider, ...] = ()
     combos: tuple[Plan, ...] = ()
-    routing: Routing = Routing()
+    routing: schema.Routing = schema.Routing()
     rules: tuple[Rule, ...] = ()
-    stream: Stream = Stream()
-    timeouts: Timeouts = Timeouts()
-    limits: Limits = Limits()
-    log: Log = Log()
-    images: Images = Images()
-    jobs: Jobs = Jobs()
-    ollama: Ollama = Ollama()
-    admin: Admin = Admin()
-    config: Config = Config()                # everything as it was written
+    stream: schema.Stream = schema.Stream()
+    timeouts: schema.Timeouts = schema.Timeouts()
+    limits: schema.Limits = schema.Limits()
+    cache: schema.Cache = schema.Cache()
+    log: schema.Log = schema.Log()
+    images: schema.Images = schema.Images()
+    jobs: schema.Jobs = schema.Jobs()
+    ollama: schema.Ollama = schema.Ollama()
+    admin: schema.Admin = schema.Admin()
+    config: schema.Config = schema.Config()                # everything as it was written
     store: str = "memory:"                   # or "sqlite:" with an absolute path
     master_keys: tuple[Secret, ...] = ()     # 64 hexadecimal digits each; the first seals
     warnings: tuple[Problem, ...] = ()

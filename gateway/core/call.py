@@ -78,6 +78,7 @@ class Call(msgspec.Struct, kw_only=True):
     hold: Any = None                            # policy.budget.Hold: what it has reserved of its caller's budgets
     finish: str = ""
     bytes_out: int = 0
+    cache: str = ""                             # cache · idempotency: given again; "" = asked upstream
 
     @property
     def failed_hops(self) -> int:

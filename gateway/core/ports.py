@@ -76,6 +76,9 @@ class Store(Protocol):
     def ledger(self) -> "Ledger": ...
 
     @property
+    def answers(self) -> "AnswerStore": ...
+
+    @property
     def reachable(self) -> bool:
         """Will what is put now be written?"""
         ...
@@ -127,6 +130,17 @@ class StateStore(Protocol):
     async def load(self) -> list[StateRow]: ...
 
     async def save(self, rows: Sequence[StateRow]) -> None: ...
+
+
+class AnswerStore(Protocol):
+    """Keeps answers that may be given again. ``load`` gives the newest that still count, oldest first, within the bounds, and may
+    raise OSError or GatewayError; ``put`` and ``delete`` are synchronous and never fail. ``until`` is epoch seconds."""
+
+    async def load(self, wall: float, max_count: int, max_bytes: int) -> list[tuple[bytes, bytes]]: ...
+
+    def put(self, key: bytes, value: bytes, until: float) -> None: ...
+
+    def delete(self, key: bytes) -> None: ...
 
 
 class Change(msgspec.Struct, kw_only=True):

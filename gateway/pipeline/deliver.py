@@ -6,6 +6,7 @@ written before ``start``, which is the commit point on the wire: status line, he
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
@@ -25,11 +26,18 @@ _OPENERS = ThreadPoolExecutor(2, "gateway-open")
 EVENT_STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
+class Tape(Protocol):
+    def add(self, data: bytes) -> None: ...
+
+    @property
+    def body(self) -> bytes | None: ...
+
+
 class Client:
     """One caller. ``base_headers`` (CORS, request id) go onto every response."""
 
     __slots__ = ("http", "call", "wire", "content_type", "base_headers", "headers", "method", "query_key", "response", "rate_headers",
-                 "route_headers", "committed", "last_write", "written", "keyless", "principal", "_pulse")
+                 "route_headers", "step_headers", "tape", "committed", "last_write", "written", "keyless", "principal", "_pulse")
 
     def __init__(self, http: BaseRequest, call: Call, wire: Wire, base_headers: Mapping[str, str],
                  query_key: str | None) -> None:
@@ -44,6 +52,8 @@ class Client:
         self.response: web.StreamResponse | None = None
         self.rate_headers: Mapping[str, str] | None = None
         self.route_headers: Mapping[str, str] | None = None
+        self.step_headers: Mapping[str, str] | None = None   # what the steps before the attempts have to say
+        self.tape: Tape | None = None                # hears every byte of the answer
         self.committed = False                       # an answer has begun to leave: no other target may be used
         self.last_write = 0.0
         self.written = 0
@@ -120,6 +130,8 @@ class Client:
         """Send frames; waits while the client reads slower than we write. Raises client_gone."""
         self.last_write = now
         self.written += len(data)
+        if self.tape is not None:
+            self.tape.add(data)
         try:
             await self.response.write(data)  # type: ignore[union-attr]
         except ConnectionError:
@@ -128,6 +140,8 @@ class Client:
     async def end(self, data: bytes = b"") -> None:
         """Send the last frames and the end of the stream in one write."""
         self.written += len(data)
+        if self.tape is not None:
+            self.tape.add(data)
         try:
             await self.response.write_eof(data)  # type: ignore[union-attr]
         except ConnectionError:
@@ -169,6 +183,8 @@ class Client:
             headers.update(more)
         self.call.status = status
         self.written += len(body)
+        if self.tape is not None:
+            self.tape.add(body)
         try:
             if possible(self.http):
                 self.response = direct = Direct(self.http, status, headers, self.call.wall)
@@ -201,6 +217,8 @@ class Client:
         headers = dict(self.base_headers)
         if self.rate_headers:
             headers.update(self.rate_headers)
+        if self.step_headers:
+            headers.update(self.step_headers)
         if self.route_headers:
             headers.update(self.route_headers)
         return headers

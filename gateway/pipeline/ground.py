@@ -3,12 +3,14 @@
 A request takes one ``Ground`` when it arrives and keeps it to its end; a reload makes a new one and swaps the reference.
 ``Lane`` is what an attempt needs of a candidate, computed once: address, headers, timeouts, facts for the wire.
 """
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
+from gateway.cache.replays import Replays
 from gateway.config.snapshot import Snapshot
 from gateway.core.call import Call
 from gateway.core.clock import Clock
@@ -73,7 +75,8 @@ class Ground:
     def __init__(self, snapshot: Snapshot, *, catalog: Catalog, keys: KeyRing, health: Health, limits: Limits,
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
                  store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook, combobook: ComboBook,
-                 fetcher: Fetcher, calibration: Calibration | None = None, extras: Extras | None = None) -> None:
+                 fetcher: Fetcher, calibration: Calibration | None = None, extras: Extras | None = None,
+                 replays: Replays | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -92,6 +95,8 @@ class Ground:
         self.fetcher = fetcher
         self.calibration = calibration or Calibration()
         self.extras = extras or Extras()
+        self.replays = replays or Replays()
+        self.epoch = epoch(snapshot)
         # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
         self.chores = wildcards.ranked(snapshot.routing.background_models.items())
@@ -127,6 +132,13 @@ class Ground:
                     to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
                     secret=account.key.reveal(), proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id),
                     changes=tuple(rule.change for rule in self.snapshot.rules if rule.fits(provider, model)))
+
+
+def epoch(snapshot: Snapshot) -> str:
+    """Which configuration answers go by: another one may answer the same request otherwise. Secrets are no part of it."""
+    config = snapshot.config
+    said = repr((config.providers, snapshot.combos, config.routing, config.rules, config.stream, config.compression, config.fusion))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class Inflight:

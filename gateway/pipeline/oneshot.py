@@ -10,7 +10,7 @@ from gateway.core.errors import GatewayError, bad_request
 from gateway.core.events import Usage
 from gateway.core.redact import Scrubber
 from gateway.core.request import Request
-from gateway.pipeline import attempts
+from gateway.pipeline import again, attempts
 from gateway.pipeline.attempt import NO_ANSWER, unanswered
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -181,4 +181,4 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
     await attempts.run(call, plan, client, ground, WAY)
 
 
-EMBED: Final = Story(parse, plan, run)
+EMBED: Final = Story(parse, plan, run, again.never)

@@ -12,7 +12,7 @@ from gateway.core.call import Call
 from gateway.core.errors import GatewayError, bad_request
 from gateway.core.events import Usage
 from gateway.core.request import Request
-from gateway.pipeline import attempts
+from gateway.pipeline import again, attempts
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.linger import linger
@@ -206,4 +206,4 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:
     await attempts.run(call, plan, client, ground, WAY)
 
 
-RELAY: Final = Story(parse, plan, run)
+RELAY: Final = Story(parse, plan, run, again.never)

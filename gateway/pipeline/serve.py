@@ -3,6 +3,7 @@
     admit     who is it, and may they?               401 403 413 429 leave here
     prepare   what is asked, and of whom?            400 404 422 leave here
     purse     what may it cost?                      402 429 leave here
+    again     was it asked before?                   an answer that is kept is given again, and nothing else is done
     attempts  one target after the other, until a turn is whole; nothing has left before its commit point
     record    always, whatever the end was
 
@@ -19,7 +20,7 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, attempts, explaining, prepare, purse, recall, record, retell
+from gateway.pipeline import admit, again, attempts, explaining, prepare, purse, recall, record, retell
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -34,6 +35,7 @@ class Story(msgspec.Struct, frozen=True):
     parse: Callable[[Call, Client, bytes], Request] = prepare.parse
     plan: Callable[[Call, Request, Principal, Ground], prepare.Plan] = prepare.plan
     run: Callable[[Call, prepare.Plan, Client, Ground], Awaitable[None]] = attempts.run
+    visit: Callable[[Call, Client, Principal, Ground, bytes], again.Visit | None] = again.visit
 
 
 TURN: Final = Story()
@@ -42,21 +44,18 @@ TURN: Final = Story()
 async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN) -> None:
     """Answer one request completely; raises nothing but cancellation."""
     reservation: Reservation | None = None
+    visit: again.Visit | None = None
     ground.inflight.enter(call)
     try:
         principal = admit.caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes)
-        large = len(body) > LARGE_BYTES
-        request = await aside(story.parse, call, client, body) if large else story.parse(call, client, body)
-        if request.images and (max_side := ground.snapshot.images.max_side):
-            request = await prepare.smaller(call, client, request, max_side)
-        if call.wire == "openai-responses":
-            request = await recall.dialogue_of(call, request, ground)
-        plan = story.plan(call, request, principal, ground)
-        if retell.needed(plan):
-            plan = await retell.retold(call, plan, client, ground)
-        if principal.scopes:
-            plan = purse.reserve(call, plan, principal, ground)
+        visit = story.visit(call, client, principal, ground, body)
+        if visit is not None and await visit.known():
+            return
+        request = await asked(call, client, story, body)
+        if visit is not None and await visit.same(request):
+            return
+        plan = await planned(call, request, principal, client, ground, story)
         reservation = admit.request(request, principal, client, ground)
         await story.run(call, plan, client, ground)
     except GatewayError as error:
@@ -71,3 +70,22 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
     finally:
         ground.inflight.leave(call)
         record.close(call, client, reservation, ground)
+        if visit is not None:
+            visit.leave()
+
+
+async def asked(call: Call, client: Client, story: Story, body: bytes) -> Request:
+    """What the body says; a large one is read off the loop."""
+    return await aside(story.parse, call, client, body) if len(body) > LARGE_BYTES else story.parse(call, client, body)
+
+
+async def planned(call: Call, request: Request, principal: Principal, client: Client, ground: Ground, story: Story) -> prepare.Plan:
+    """Who may answer it, under which rules, with what put aside for it."""
+    if request.images and (max_side := ground.snapshot.images.max_side):
+        request = await prepare.smaller(call, client, request, max_side)
+    if call.wire == "openai-responses":
+        request = await recall.dialogue_of(call, request, ground)
+    plan = story.plan(call, request, principal, ground)
+    if retell.needed(plan):
+        plan = await retell.retold(call, plan, client, ground)
+    return purse.reserve(call, plan, principal, ground) if principal.scopes else plan

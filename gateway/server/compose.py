@@ -8,6 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from gateway.admin.office import Office
+from gateway.cache.keeping import Keeping
+from gateway.cache.replays import Replays
 from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
@@ -70,6 +72,8 @@ class Parts(msgspec.Struct):
     keykeeper: KeyKeeper
     sealer: Sealer
     accounts: Accounts
+    replays: Replays
+    keeping: Keeping
     written: Snapshot | None = None              # the last configuration, without what was found and stored besides
 
 
@@ -99,7 +103,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
     means = Means(fast, Tokens(fast, clock, vault_at(snapshot.store, sealer)), clock, plain)
-    recent, series = Recent(), Series()
+    recent, series, replays = Recent(), Series(), Replays()
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
     book = KeyBook(store.keys, ring, clock, budgets)
     parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
@@ -108,7 +112,8 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
                   keykeeper=KeyKeeper(book, budgets, store.spent, clock),
-                  sealer=sealer, accounts=Accounts(store.keys, sealer, clock), extras=Extras())
+                  sealer=sealer, accounts=Accounts(store.keys, sealer, clock), extras=Extras(),
+                  replays=replays, keeping=Keeping(replays.answers, store.answers, clock))
     health.usage = limits.shares
     desk = Desk(ground(snapshot, parts))
     parts.combobook.ground = lambda: desk.ground
@@ -132,13 +137,16 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     snapshot = parts.combobook.apply(parts.discovery.apply(parts.accounts.apply(snapshot)))
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
+    parts.replays.answers.max_entries = snapshot.cache.max_entries
+    parts.keeping.enabled = snapshot.cache.persist
+    parts.replays.answers.max_bytes = snapshot.cache.max_bytes
     parts.series.counting = snapshot.admin.enabled
     parts.ring.configure(snapshot.keys, snapshot.groups, snapshot.overall, snapshot.keys_required)
     return Ground(snapshot, catalog=catalog(snapshot), keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
                   calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, combobook=parts.combobook,
-                  extras=parts.extras)
+                  extras=parts.extras, replays=parts.replays)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:

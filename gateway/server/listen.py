@@ -121,6 +121,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
     await parts.store.open()
     await parts.keeper.open()
     await compose.open_keys(desk, parts)
+    await parts.keeping.open()
     await parts.combobook.refresh()
     try:
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),

@@ -89,6 +89,17 @@ class MemoryState:
                 self.rows[row.book, row.key] = row
 
 
+class NoAnswers:
+    """The cache itself is in memory: there is nothing to keep besides."""
+
+    async def load(self, wall: float, max_count: int, max_bytes: int) -> list[tuple[bytes, bytes]]:
+        return []
+
+    def put(self, key: bytes, value: bytes, until: float) -> None: ...
+
+    def delete(self, key: bytes) -> None: ...
+
+
 class MemoryAudit:
     """For as long as the process lives."""
 
@@ -135,6 +146,7 @@ class MemoryStore:
         self.responses = MemoryResponses(clock)
         self.state = MemoryState()
         self.audit = MemoryAudit()
+        self.answers = NoAnswers()
         self.keys = MemoryKeys()
         self.combos = MemoryCombos()
         self.spent = MemorySpent()

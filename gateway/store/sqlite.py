@@ -10,6 +10,7 @@ import aiosqlite
 
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
+from gateway.store.answers import SqliteAnswers
 from gateway.store.audit import SqliteAudit
 from gateway.store.combos import SqliteCombos
 from gateway.store.keys import SqliteKeys, SqliteSpent
@@ -66,6 +67,7 @@ class SqliteStore:
         self.responses = SqliteResponses(self.writer, self.reader.rows, clock)
         self.state = SqliteState(self.writer, self.reader.rows, clock)
         self.audit = SqliteAudit(self.writer, self.reader.rows)
+        self.answers = SqliteAnswers(self.writer, self.reader.rows)
         self.keys = SqliteKeys(self.writer, self.reader.rows)
         self.combos = SqliteCombos(self.writer, self.reader.rows)
         self.spent = SqliteSpent(self.writer, self.reader.rows)

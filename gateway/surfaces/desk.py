@@ -17,7 +17,8 @@ from gateway.wire import WIRES
 
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
 EXPOSED = ("X-Request-ID, request-id, X-Routed-Via, X-Fallback-Attempts, X-Fallback-Trail, X-Fallback-Detail, X-Gateway-Decision, "
-           "Retry-After, retry-after-ms, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
+           "X-FreeLLM-Cache, Retry-After, retry-after-ms, "
+           "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
 
 
 class Desk:

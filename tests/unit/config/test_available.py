@@ -18,8 +18,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     (upstream('[[combos]]\nname = "best"\njudge = "a/m"\ntargets = ["a/m"]'), "combos[0].judge"),
     ('[routing]\nstrategy = "fusion"', "routing.strategy"),
     ('[stream]\nresume = "continue"', "stream.resume"),
-    ("[cache]\nenabled = true", "cache.enabled"),
-    ("[cache]\nttl_s = 5", "cache.ttl_s"),
     ('[compression]\nmode = "lossless"', "compression.mode"),
     ("[fusion]\nk = 2", "fusion.k"),
     ("[mcp]\nenabled = true", "mcp.enabled"),
