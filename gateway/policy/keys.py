@@ -79,13 +79,14 @@ class Principal:
 class KeyRing:
     """All client keys. Without any, everybody is the anonymous principal (open mode, loopback only: see access.py)."""
 
-    __slots__ = ("_by_digest", "_configured", "_groups", "_overall", "_rows", "_stored_groups", "_until", "_wall", "anonymous",
-                 "closed", "principals", "required")
+    __slots__ = ("_built", "_by_digest", "_configured", "_groups", "_overall", "_rows", "_stored_groups", "_until", "_wall",
+                 "anonymous", "closed", "principals", "required")
 
     def __init__(self, keys: Sequence[ClientKey] = (), wall: Callable[[], float] = time.time) -> None:
         self._wall = wall
         self._rows: tuple[KeyRow, ...] = ()
         self._stored_groups: tuple[GroupRow, ...] = ()
+        self._built: dict[KeyRow, tuple[ClientKey, Principal]] = {}    # of the store's keys, what need not be made anew
         self.closed = False                      # nobody knows which keys the store holds
         self.configure(keys)
 
@@ -101,12 +102,14 @@ class KeyRing:
         self._groups = tuple(groups)
         self._overall = (overall,) if overall is not None else ()
         self.required = required
+        self._built = {}
         self._build()
 
     def stock(self, rows: Sequence[KeyRow], groups: Sequence[GroupRow] = ()) -> None:
         """The store's half. Names that the configuration has as well mean the configuration's."""
         self._rows = tuple(rows)
-        self._stored_groups = tuple(groups)
+        if self._stored_groups != tuple(groups):
+            self._stored_groups, self._built = tuple(groups), {}
         self.closed = False
         self._build()
 
@@ -125,21 +128,25 @@ class KeyRing:
 
     def _build(self) -> None:
         groups, taken = self.groups, self.names
-        keys = [*self._configured, *(client_key(row) for row in self._rows if not row.revoked and row.name not in taken)]
-        self.principals = tuple(Principal(key, self._scopes(key, groups)) for key in keys)
+        before, self._built = self._built, {}
+        for row in self._rows:
+            if not row.revoked and row.name not in taken:
+                self._built[row] = before.get(row) or self._principal(client_key(row), groups)
+        pairs = [*(self._principal(key, groups) for key in self._configured), *self._built.values()]
+        self.principals = tuple([principal for _, principal in pairs])
         self.anonymous = Principal(None, self._overall if any(one.limited for one in self._overall) else ())
         self._by_digest: dict[bytes, Principal | None] = dict.fromkeys(
             bytes.fromhex(row.sha256) for row in self._rows if row.revoked)
         self._until: dict[bytes, float] = {}
-        for key, principal in reversed(list(zip(keys, self.principals, strict=True))):
+        for key, principal in reversed(pairs):
             for former in key.former:
                 self._until[bytes.fromhex(former.sha256)] = former.until
                 self._by_digest[bytes.fromhex(former.sha256)] = principal
             self._by_digest[principal.digest] = principal
 
-    def _scopes(self, key: ClientKey, groups: Mapping[str, GroupRow]) -> tuple[Scope, ...]:
+    def _principal(self, key: ClientKey, groups: Mapping[str, GroupRow]) -> tuple[ClientKey, Principal]:
         own = scope(f"key:{key.name}", f"client key {key.name!r}", key.budget_usd_day, key.budget_usd_month)
-        return own, *chain(groups, key.group), *self._overall
+        return key, Principal(key, (own, *chain(groups, key.group), *self._overall))
 
     # ------------------------------------------------------------------ who asks
     def authenticate(self, headers: Mapping[str, str], query_key: str | None = None) -> Principal:
