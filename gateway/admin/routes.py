@@ -10,12 +10,15 @@ from gateway.admin import (
     openapi,
     overview,
     playground,
+    records,
     routing,
     settings,
     signin,
     upstreams,
+    usage,
 )
 from gateway.admin.visit import Done, Route
+from gateway.store import reading
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/session", signin.standing, "Who is asking, and by which right.", signin.Standing, open=True),
@@ -26,6 +29,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/overview", overview.overview, "Totals, rates, latencies and curves of the last hours.", overview.Overview,
           query=overview.Span),
     Route("GET", "/live", live.live, "Requests in flight with their attempts so far.", live.Live, query=live.Shown),
+    Route("GET", "/requests", records.requests, "Requests that ended, newest first.", reading.Page, query=records.Wanted),
+    Route("GET", "/requests/{id}", records.one, "One request with its attempts.", reading.Story),
+    Route("GET", "/usage", usage.usage, "Sums and curves by model, provider, key or client.", usage.Usage, query=usage.Span),
     Route("GET", "/providers", upstreams.providers, "Providers with health, breakers and cooldowns.", upstreams.Providers),
     Route("GET", "/providers/{id}", upstreams.one, "One provider with its models.", upstreams.OneProvider),
     Route("POST", "/providers/{id}/test", upstreams.test, "Ask it for its models with each key.", upstreams.Tested),

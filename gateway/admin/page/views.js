@@ -10,11 +10,14 @@ import overview from "./views/overview.js";
 import playground from "./views/playground.js";
 import provider from "./views/provider.js";
 import providers from "./views/providers.js";
+import request from "./views/request.js";
+import requests from "./views/requests.js";
+import usage from "./views/usage.js";
 
-export const VIEWS = { overview, live, providers, provider, combos, explain, playground, keys, config, logs, audit };
+export const VIEWS = { overview, live, requests, request, usage, providers, provider, combos, explain, playground, keys, config, logs, audit };
 
 export const GROUPS = [
-  ["Watch", ["overview", "live", "logs"]],
+  ["Watch", ["overview", "live", "requests", "usage", "logs"]],
   ["Route", ["providers", "combos", "explain", "playground"]],
   ["Manage", ["keys", "config", "audit"]],
 ];

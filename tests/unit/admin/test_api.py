@@ -293,3 +293,44 @@ async def test_a_combo_that_makes_no_sense_is_refused_by_its_path(operator, upst
     page = await operator(client_key() + provider(up, "up") + '[[combos]]\nname = "filed"\ntargets = ["up/m"]\n')
     answer = await page.ask("PUT", f"/combos/{name}", json=table)
     assert (answer.status, answer.json["error"]["param"]) == (400, path)
+
+
+async def recorded(page, n):
+    """The records, once so many are there: they are written some 30 ms after the end of a request."""
+    async with asyncio.timeout(5):
+        while len((found := (await page.get("/requests")).json)["requests"]) < n:
+            await asyncio.sleep(0.02)
+    return found["requests"]
+
+
+async def test_requests_are_listed_and_one_is_told_with_its_attempts(operator, upstream):
+    good, bad = await upstream(say.stream("hello")), await upstream(say.error(500))
+    page = await operator('[store]\nurl = "memory:"\n' + client_key() + provider(bad, "bad") + provider(good, "good"))
+    await ask(page.base_url, stream=True)
+    await ask(page.base_url, {"model": "nobody", "messages": [{"role": "user", "content": "hi"}]})
+    refused, answered = await recorded(page, 2)
+    assert (refused["outcome"], refused["asked"], answered["routed"], answered["attempts"]) == ("refused", "nobody", "good/m", 2)
+    story = (await page.get(f"/requests/{answered['id']}")).json
+    assert [(hop["provider"], hop["error"]) for hop in story["attempts"]] == [("bad", "server_error"), ("good", "")]
+    assert (await page.get(f"/requests/{answered['request']}")).json["request"]["id"] == answered["id"]
+    assert [row["id"] for row in (await page.get("/requests?outcome=ok&provider=good")).json["requests"]] == [answered["id"]]
+    first = (await page.get("/requests?limit=1")).json
+    assert (await page.get(f"/requests?limit=1&cursor={first['next']}")).json["requests"][0]["id"] == answered["id"]
+    assert (await page.get("/requests?cursor=x")).status == 400
+    assert (await page.get("/requests/nobody")).status == 404
+
+
+@pytest.mark.parametrize("store", ["memory:", "sqlite:gateway.db"])
+async def test_usage_is_summed_by_whatever_one_asks(operator, upstream, store, tmp_path):
+    up = await upstream(say.stream("hello"))
+    url = store.replace("gateway.db", str(tmp_path / "gateway.db"))
+    page = await operator(f'[store]\nurl = "{url}"\n' + client_key() + provider(up, "up"))
+    for _ in range(3):
+        await ask(page.base_url, stream=True)
+    await recorded(page, 3)
+    for by, name in (("model", "m"), ("provider", "up"), ("key", "test")):
+        told = (await page.get(f"/usage?by={by}")).json
+        assert (told["total"]["requests"], told["rows"][0][by], told["rows"][0]["requests"]) == (3, name, 3)
+        assert sum(row["requests"] for row in told["largest"][name]) == 3 == sum(row["requests"] for row in told["over_time"])
+    assert {row["measure"] for row in told["timings"]} >= {"latency", "ttft"}
+    assert (await page.get("/usage?hours=8000")).json["step"] == "day"
