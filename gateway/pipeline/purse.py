@@ -10,12 +10,15 @@ import msgspec
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.core.keys import NANOS
+from gateway.core.request import Request
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.prepare import Plan
 from gateway.policy.keys import Principal
 from gateway.prices import Price, at, cost
 from gateway.routing.catalog import Target
 from gateway.routing.resolve import Resolution
+from gateway.tokens.estimate import CHARS_PER_TOKEN
+from gateway.wire.embeddings import CLIENTS as EMBEDDINGS
 
 OUTPUT_UNKNOWN: Final = 8_192                        # of a model of which nobody says how long its answers may be
 _SILENT: Final = frozenset({"embedding", "rerank", "moderation"})      # kinds whose answers cost no tokens
@@ -29,7 +32,10 @@ def reserve(call: Call, plan: Plan, principal: Principal, ground: Ground) -> Pla
         if not principal.allow_unknown_price:
             plan = priced(plan)
         resolution, request = plan.resolution, plan.request
-        needed = max((bound(target, plan.input_tokens, request.max_tokens, request.n)
+        n_input = plan.input_tokens
+        if request.operation in EMBEDDINGS:              # whose plan counts the longest of several texts
+            n_input = max(n_input, request.chars // CHARS_PER_TOKEN)
+        needed = max((bound(target, n_input, request)
                       for target in (*resolution.targets, *resolution.spare)), default=0)
     call.hold = ground.budgets.reserve(principal.scopes, needed)
     return plan
@@ -53,14 +59,15 @@ def price_of(target: Target) -> Price | None:
     return FREE if "demo" in target.provider.flags else target.model.price
 
 
-def bound(target: Target, n_input: int, max_tokens: int | None, n: int) -> int:
+def bound(target: Target, n_input: int, request: Request) -> int:
     """Nano-dollars of the longest answer that this target may give to so much input."""
     price, model = price_of(target), target.model
     if price is None:
         return 0
     rate = at(price, n_input)
     longest = model.max_output or (model.context or 0) - n_input
-    n_output = 0 if model.kind in _SILENT else min(filter(None, (max_tokens, max(longest, 0))), default=OUTPUT_UNKNOWN) * max(n, 1)
+    silent = model.kind in _SILENT or request.operation in EMBEDDINGS
+    n_output = 0 if silent else min(filter(None, (request.max_tokens, max(longest, 0))), default=OUTPUT_UNKNOWN) * max(request.n, 1)
     usd = n_input * max(rate.input, rate.cache_write or 0.0) + n_output * max(rate.output, rate.reasoning or 0.0)
     return round(usd * NANOS / 1_000_000)
 

@@ -192,3 +192,22 @@ async def test_spending_outlives_a_restart(upstream, gateway, http, tmp_path, mo
     base = await gateway(config)
     assert spent(gateway)[0] == pytest.approx(0.002)
     assert (await said(http, base))[0] == 429
+
+
+async def test_vectors_reserve_their_input_alone(upstream, gateway, http):
+    vectors = {"object": "list", "model": "m", "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
+               "usage": {"prompt_tokens": 50, "total_tokens": 50}}
+    up = await upstream(body_of(json.dumps(vectors).encode(), 200, JSON))
+    base = await gateway(provider(up, models=PRICED) + client_key(budget_usd_day="0.0002"))
+    async with http.post(base + "/v1/embeddings", json={"model": "m", "input": "Hello " * 20}, headers=AUTH) as answer:
+        assert answer.status == 200
+    assert spent(gateway)[0] == pytest.approx(50 / 1e6)
+    async with http.post(base + "/v1/embeddings", json={"model": "m", "input": ["Hello " * 20] * 30}, headers=AUTH) as answer:
+        assert answer.status == 402                      # each is short, all of them are not
+
+
+async def test_several_answers_are_set_aside_each(upstream, gateway, http):
+    up = await upstream(counted())
+    base = await gateway(provider(up, models=PRICED) + client_key(budget_usd_day="0.0025"))
+    assert (await said(http, base, n=3))[0] == 402 and not up.requests
+    assert (await said(http, base, n=2))[0] != 402
