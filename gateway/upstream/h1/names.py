@@ -1,5 +1,6 @@
 """Which addresses does a host name have? Asked of the system in a thread, remembered for a minute, asked once by all who wait."""
 import asyncio
+import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -61,9 +62,13 @@ class Names:
 
 
 def _literal(host: str, port: int) -> Addresses | None:
-    if not host[-1:].isdigit() and ":" not in host:
-        return None
+    """An address in digits: nobody has to be asked."""
     try:
-        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_NUMERICHOST)]
-    except OSError:
+        address = ipaddress.ip_address(host)
+    except ValueError:
         return None
+    if isinstance(address, ipaddress.IPv4Address):
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
+    if address.scope_id is not None:                              # which interface that is, the system knows
+        return None
+    return [(socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port, 0, 0))]
