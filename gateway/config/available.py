@@ -43,7 +43,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "compression": (one_of(), "the defaults"),
     "fusion": (one_of(), "the defaults"),
     "mcp": (one_of(), "the defaults"),
-    "log.capture_bodies": (one_of(False), "false"),
 }
 
 

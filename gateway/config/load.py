@@ -103,6 +103,6 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, cache=config.cache, log=config.log,
                     images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, config=config,
-                    store=store, master_keys=master_keys,
+                    store=store, retention_days=config.store.retention_days, master_keys=master_keys,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

@@ -69,6 +69,8 @@ class AuthTable(Table, frozen=True):
 class Store(Table, frozen=True):
     """Where records are kept."""
     url: Annotated[str, doc("`sqlite:FILE` below the state directory, `memory:` or `postgresql://…`.")] = "sqlite:gateway.db"
+    retention_days: Annotated[int, Meta(ge=1, le=3_650), doc("How long requests and attempts are kept; sums by the hour at least "
+                                                             "three months, by the day three years; bodies a week at most.")] = 30
     master_key: Annotated[Secret, doc("32 random bytes in base64, under which provider keys lie in the store: `${file:/path}`. "
                                       "The first of several seals, the others open. Also: systemd's credential "
                                       "`gateway-master-key`, or GATEWAY_MASTER_KEY.")] = Secret("")

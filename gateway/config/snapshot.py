@@ -39,6 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     config: schema.Config = schema.Config()                # everything as it was written
     store: str = "memory:"                   # or "sqlite:" with an absolute path
     master_keys: tuple[Secret, ...] = ()     # 64 hexadecimal digits each; the first seals
+    retention_days: int = 30
     warnings: tuple[Problem, ...] = ()
     secrets: tuple[str, ...] = ()            # everything that must never be shown, for redaction
     source: Path | None = None

@@ -91,11 +91,15 @@ class Store(Protocol):
 
 
 class Ledger(Journal, Protocol):
-    """Keeps a row a request and a row an attempt. ``read`` runs a query of store.reading, never on the way of a request; it may
-    raise GatewayError."""
+    """Keeps a row a request, a row an attempt and sums of them. ``read`` runs a query of
+    store.reading, never on the way of a request; it may raise GatewayError."""
 
     @property
     def read(self) -> Callable[[str, tuple[Any, ...]], Awaitable[Iterable[Any]]]: ...
+
+    async def expire(self, wall: float, days: int) -> int:
+        """Let go of rows that are older; sums are kept longer. May raise GatewayError."""
+        ...
 
     @property
     def committed(self) -> int:

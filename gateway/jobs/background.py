@@ -21,6 +21,7 @@ log = logging.getLogger("gateway.jobs")
 
 TOKENS_S: Final = 60.0
 FOLLOW_S: Final = 2.0
+EXPIRE_S: Final = 900.0
 PROBE_S: Final = 20.0                                # for one answer
 # Failures of an account that a list of models shows as well as an answer would.
 TOLD: Final = frozenset({"auth", "out_of_credits", "suspended", "transport", "timeout"})
@@ -30,19 +31,21 @@ class Jobs:
     """For one gateway. ``ground`` is the current one, ``rebuild`` puts what was found into a new one."""
 
     def __init__(self, discovery: Discovery, means: Means, ground: Callable[[], Ground], rebuild: Callable[[], None],
-                 follow: Callable[[], object]) -> None:
+                 follow: Callable[[], object], expire: Callable[[], object]) -> None:
         self._discovery = discovery
         self._means = means
         self._ground = ground
         self._rebuild = rebuild
         self._follow = follow                        # looks for what other processes changed
+        self._expire = expire                        # lets go of records that are too old
         self._tasks: list[asyncio.Task[None]] = []
         self._next = 0
 
     def start(self, own_port: int) -> None:
         settings = self._ground().snapshot.jobs
         self._tasks = [asyncio.create_task(self._look(settings, own_port)), asyncio.create_task(self._every(TOKENS_S, self.tokens)),
-                       asyncio.create_task(self._every(FOLLOW_S, self._follow))]
+                       asyncio.create_task(self._every(FOLLOW_S, self._follow)),
+                       asyncio.create_task(self._every(EXPIRE_S, self._expire))]
         if settings.probe_s:
             self._tasks.append(asyncio.create_task(self._every(settings.probe_s, self.probe)))
 

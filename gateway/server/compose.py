@@ -19,6 +19,7 @@ from gateway.jobs.accounts import Accounts
 from gateway.jobs.background import Jobs
 from gateway.jobs.discovery import Discovery
 from gateway.jobs.listing import Means
+from gateway.jobs.retention import Retention
 from gateway.memory.traces import Traces
 from gateway.observe.access import AccessLog
 from gateway.observe.journals import Journals
@@ -179,7 +180,8 @@ async def with_store(snapshot: Snapshot, work: Callable[[Offline], Awaitable[T]]
 
 def jobs(desk: Desk, parts: Parts) -> Jobs:
     """The work in the background; what it finds is in the next ground."""
-    return Jobs(parts.discovery, parts.means, lambda: desk.ground, partial(rebuild, desk, parts), parts.combobook.refresh)
+    return Jobs(parts.discovery, parts.means, lambda: desk.ground, partial(rebuild, desk, parts), parts.combobook.refresh,
+                Retention(parts.store.ledger, parts.clock, lambda: desk.ground.snapshot.retention_days).run)
 
 
 def rebuild(desk: Desk, parts: Parts) -> None:

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from gateway.core.call import Call
 from gateway.store.batch import MAX_PENDING, Ids, records
+from gateway.store.bodies import Press
 from gateway.store.records import PUT_ATTEMPT, PUT_REQUEST
+from gateway.store.retention import expire
 from gateway.store.rollups import statements
 from gateway.store.writer import Row, Writer
 
@@ -27,6 +29,7 @@ class Ledger:
         self._writer = writer
         self._ids = ids or Ids()
         self._pending: list[Call] = []
+        self._press = Press(writer)
         writer.gather = self.gather
 
     def add(self, call: Call) -> None:
@@ -53,6 +56,9 @@ class Ledger:
             put(Row(sql, (*key, *sums), ROW_BYTES, droppable=False, joined=True))
         for values in made.attempts:
             put(Row(PUT_ATTEMPT, values, ROW_BYTES, joined=True))
+        for call, values in zip(made.calls, made.requests, strict=True):
+            if call.bodies is not None:
+                self._press.put(values[0], call.bodies)
 
     def _done(self) -> None:
         self.committed += 1
@@ -60,12 +66,20 @@ class Ledger:
     @property
     def dropped(self) -> int:
         """Rows of attempts and bodies for which there was no room."""
-        return self._writer.dropped
+        return self._writer.dropped + self._press.dropped
 
     @property
     def lost(self) -> int:
         """Requests for which there was no room."""
         return self._writer.lost
 
+    async def expire(self, wall: float, days: int) -> int:
+        return await expire(self._writer, self.read, wall, days)
+
+    async def settle(self) -> None:
+        """Everything that is pending becomes rows, for the store's last batch."""
+        self.gather()
+        await self._press.close()
+
     async def close(self) -> None:
-        """What is pending goes with the store's last batch."""
+        """The store's last batch takes everything along."""

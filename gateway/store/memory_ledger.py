@@ -11,6 +11,7 @@ import msgspec
 
 from gateway.core.call import Call
 from gateway.store.batch import MAX_PENDING, Ids, Records, records
+from gateway.store.pressing import PUT_ARTIFACT, pressed
 from gateway.store.records import PUT_ATTEMPT, PUT_REQUEST
 from gateway.store.rollups import Sums, add
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     import sqlite3
 
 MAX_REQUESTS: Final = 5_000
+MAX_BODIES: Final = 50           # requests whose bodies are kept, where they are
 MAX_SUMS: Final = 20_000
 TRIM_REQUESTS: Final = "DELETE FROM requests WHERE id <= (SELECT id FROM requests ORDER BY id DESC LIMIT 1 OFFSET ?)"
+TRIM_BODIES: Final = """DELETE FROM artifacts WHERE request_id <= (SELECT DISTINCT request_id FROM artifacts
+ORDER BY request_id DESC LIMIT 1 OFFSET ?)"""
 TRIM_ATTEMPTS: Final = "DELETE FROM attempts WHERE request_id < (SELECT min(id) FROM requests)"
 
 
@@ -34,6 +38,7 @@ class MemoryLedger:
         self._groups: deque[Records] = deque()   # not in the database yet
         self._n_grouped = 0
         self._sums: dict[str, Sums] = {}         # of groups that went before anybody looked
+        self._bodies: deque[tuple[int, Any]] = deque(maxlen=MAX_BODIES)
         self._ids = Ids()
         self._db: sqlite3.Connection | None = None
         self._lock = asyncio.Lock()
@@ -48,6 +53,7 @@ class MemoryLedger:
         if not calls:
             return
         made = records(calls, self._ids)
+        self._bodies += [(row[0], call.bodies) for call, row in zip(made.calls, made.requests, strict=True) if call.bodies is not None]
         made = msgspec.structs.replace(made, calls=[])       # they hold on to what was asked
         self._groups.append(made)
         self._n_grouped += len(made.requests)
@@ -68,9 +74,12 @@ class MemoryLedger:
             self.gather()
             groups, self._groups, self._n_grouped = self._groups, deque(), 0
             sums, self._sums = self._sums, {}
-            return await asyncio.to_thread(self._read, groups, sums, sql, values)
+            bodies = list(self._bodies)
+            self._bodies.clear()
+            return await asyncio.to_thread(self._read, groups, sums, bodies, sql, values)
 
-    def _read(self, groups: Iterable[Records], sums: dict[str, Sums], sql: str, values: tuple[Any, ...]) -> list[Any]:
+    def _read(self, groups: Iterable[Records], sums: dict[str, Sums], bodies: list[tuple[int, Any]], sql: str,
+              values: tuple[Any, ...]) -> list[Any]:
         db = self._db = self._db or opened()
         with db:
             for statement, table in sums.items():
@@ -80,9 +89,16 @@ class MemoryLedger:
                 db.executemany(PUT_ATTEMPT, group.attempts)
                 for statement, key, added in group.sums:
                     db.execute(statement, (*key, *added))
+            for id_, taped in bodies:
+                db.executemany(PUT_ARTIFACT, pressed(id_, taped))
+            db.execute(TRIM_BODIES, (MAX_BODIES,))
             db.execute(TRIM_REQUESTS, (self._max,))
             db.execute(TRIM_ATTEMPTS)
         return db.execute(sql, values).fetchall()
+
+    async def expire(self, wall: float, days: int) -> int:
+        """Bounded by number, not by age."""
+        return 0
 
     async def close(self) -> None:
         async with self._lock:

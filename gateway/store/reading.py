@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from gateway.store.batch import first_id
+from gateway.store.pressing import opened
 from gateway.store.records import ATTEMPT, REQUEST
 
 Read = Callable[[str, tuple[Any, ...]], Awaitable[Iterable[Any]]]
@@ -56,6 +57,7 @@ class RequestRow(msgspec.Struct, frozen=True):
     overhead_ms: float
     bytes_in: int
     bytes_out: int
+    role: str                                    # "shadow": a copy that no client waited for
 
 
 class AttemptRow(msgspec.Struct, frozen=True):
@@ -82,6 +84,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
     cost_usd: float | None
     upstream_id: str
     upstream_model: str
+    drift: bool                                  # it said that another model than the one asked for answered
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -124,6 +127,7 @@ _EQUAL: Final = ("request", "key", "client", "provider", "model", "asked", "surf
 _REQUESTS: Final = f"SELECT {', '.join(REQUEST)} FROM requests"
 _ATTEMPTS: Final = f"SELECT {', '.join(ATTEMPT[1:])} FROM attempts WHERE request_id = ? ORDER BY n"
 _ARTIFACTS: Final = "SELECT kind, n_bytes, cut FROM artifacts WHERE request_id = ? ORDER BY kind"
+_ARTIFACT: Final = "SELECT encoding, data FROM artifacts WHERE request_id = ? AND kind = ?"
 _STREAM, _ESTIMATED, _OF_ATTEMPT = REQUEST.index("stream"), REQUEST.index("estimated"), ATTEMPT.index("estimated") - 1
 
 
@@ -159,6 +163,15 @@ async def request(read: Read, id_: str) -> Story | None:
                  [ArtifactRow(kind, n_bytes, bool(cut)) for kind, n_bytes, cut in await read(_ARTIFACTS, (number,))])
 
 
+async def artifact(read: Read, id_: str, kind: str) -> bytes | None:
+    """A body that was kept (log.capture_bodies), masked and perhaps cut; ``kind``: request or response."""
+    if not (id_.isdecimal() and len(id_) < 20):
+        return None
+    for encoding, data in await read(_ARTIFACT, (min(int(id_), FOREVER), kind)):
+        return opened(encoding, bytes(data))
+    return None
+
+
 def request_row(row: Any) -> RequestRow:
     values = list(row)
     values[0] = str(values[0])
@@ -168,5 +181,5 @@ def request_row(row: Any) -> RequestRow:
 
 def attempt_row(row: Any) -> AttemptRow:
     values = list(row)
-    values[_OF_ATTEMPT] = bool(values[_OF_ATTEMPT])
+    values[_OF_ATTEMPT], values[-1] = bool(values[_OF_ATTEMPT]), bool(values[-1])
     return AttemptRow(*values)

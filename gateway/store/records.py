@@ -12,9 +12,9 @@ _ODD: Final = re.compile("[\x00\ud800-\udfff]")
 COUNTS: Final = ("input", "output", "cached", "cache_write", "reasoning", "estimated")
 REQUEST: Final = ("id", "at", "request", "surface", "wire", "operation", "asked", "provider", "model", "routed", "key", "client",
                   "session", "strategy", "decision", "stream", "status", "outcome", "error", "message", "finish", "attempts", *COUNTS,
-                  "cost_usd", "latency_ms", "ttft_ms", "upstream_ms", "overhead_ms", "bytes_in", "bytes_out")
+                  "cost_usd", "latency_ms", "ttft_ms", "upstream_ms", "overhead_ms", "bytes_in", "bytes_out", "role")
 ATTEMPT: Final = ("request_id", "n", "provider", "model", "account", "status", "outcome", "error", "message", "started_ms",
-                  "headers_ms", "ttft_ms", "ended_ms", "upstream_ms", *COUNTS, "cost_usd", "upstream_id", "upstream_model")
+                  "headers_ms", "ttft_ms", "ended_ms", "upstream_ms", *COUNTS, "cost_usd", "upstream_id", "upstream_model", "drift")
 
 
 def insert(table: str, columns: tuple[str, ...]) -> str:
@@ -38,7 +38,8 @@ def request_values(id_: int, call: Call) -> tuple[Any, ...]:
             plain(call.error.message, TEXT_CHARS) if call.error is not None else "", plain(call.finish), len(call.attempts),
             *counts(call.usage), call.cost_usd, ms(latency_s),
             ms(call.first_token_at - call.started) if call.first_token_at else None,
-            ms(upstream_s), ms(max(latency_s - upstream_s, 0.0)), len(asked.raw) if asked is not None else 0, call.bytes_out)
+            ms(upstream_s), ms(max(latency_s - upstream_s, 0.0)),
+            len(asked.raw) if asked is not None else 0, call.bytes_out, call.role)
 
 
 def attempt_values(id_: int, n: int, attempt: Attempt, started: float) -> tuple[Any, ...]:
@@ -49,7 +50,7 @@ def attempt_values(id_: int, n: int, attempt: Attempt, started: float) -> tuple[
             ms(attempt.started - started), ms(attempt.headers_at - started) if attempt.headers_at else None,
             ms(attempt.first_token_at - started) if attempt.first_token_at else None, ms(attempt.ended - started),
             ms(attempt.upstream_s), *counts(attempt.usage), attempt.cost_usd, plain(attempt.upstream_id),
-            plain(attempt.upstream_model))
+            plain(attempt.upstream_model), int(attempt.drift))
 
 
 def answering(call: Call) -> Attempt | None:

@@ -83,6 +83,7 @@ class SqliteStore:
         await self.responses.open()
 
     async def close(self) -> None:
+        await self.ledger.settle()
         await self.reader.close()
         await self.pages.close()
         await self.writer.close()

@@ -12,6 +12,7 @@ from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
+from gateway.pipeline.tape import TapedClient
 from gateway.surfaces.routes import Door
 from gateway.wire import WIRES
 
@@ -38,7 +39,11 @@ class Desk:
         if ground.snapshot.server.cors_allow_origins:
             headers.update(cors(http.headers, ground.snapshot.server.cors_allow_origins))
         query_key = http.rel_url.query.get("key") if door.query_key else None
-        return call, Client(http, call, WIRES[door.wire], headers, query_key)
+        if not ground.snapshot.log.capture_bodies:
+            return call, Client(http, call, WIRES[door.wire], headers, query_key)
+        client = TapedClient(http, call, WIRES[door.wire], headers, query_key)
+        client.tape(ground.snapshot.secrets)
+        return call, client
 
     async def refuse(self, http: BaseRequest, door: Door, error: GatewayError,
                      more: Mapping[str, str] | None = None) -> web.StreamResponse:

@@ -5,6 +5,8 @@ import aiohttp
 import pytest
 
 from gateway.mock import script as say
+from gateway.pipeline.tape import BODY_LIMIT
+from gateway.store import reading, totals
 from tests.acceptance.wires import PRICE, SHAPES
 from tests.conftest import client_key, provider
 from tests.talk import ASK, AUTH, ask
@@ -139,3 +141,75 @@ async def test_r03_a_client_that_leaves_is_charged_for_what_was_seen_and_is_nobo
     (call,) = heard.calls
     assert call.outcome == "client_gone" and call.attempts[0].error_class == "client_gone" and call.attempts[0].ended
     assert call.usage.output == 100 and call.cost_usd > 0
+
+
+# ---------------------------------------------------------------- R04
+CAPTURE = "[log]\ncapture_bodies = true\n"
+
+
+async def written(gateway):
+    """What the records say, once everything is on the disk."""
+    store = gateway.listener.parts.store
+    if hasattr(store, "writer"):
+        await store.ledger.settle()
+        await store.writer.flush()
+    return store.ledger.read
+
+
+async def test_r04_bodies_are_kept_masked_cut_and_compressed(gateway, upstream, tmp_path):
+    up = await upstream(say.stream("the key is ", "sk-abcdefghijklmnop1234", " and sk-up-1-secret-of-the-provider"))
+    base_url = await gateway(f'[store]\nurl = "sqlite:{tmp_path}/x.db"\n' + CAPTURE + client_key()
+                             + provider(up, keys='["sk-up-1-secret-of-the-provider"]'))
+    told = ASK | {"messages": [{"role": "user", "content": f"my token: hunter22hunter22 {'long ' * 100_000}"}]}
+    await ask(base_url, told, stream=True)
+    read = await written(gateway)
+    (row,) = (await reading.requests(read)).requests
+    story = await reading.request(read, row.id)
+    assert [(kept.kind, kept.cut) for kept in story.artifacts] == [("request", True), ("response", False)]
+    asked, answered = [await reading.artifact(read, row.id, kind) for kind in ("request", "response")]
+    assert story.artifacts[0].n_bytes == row.bytes_in > BODY_LIMIT >= len(asked) and b"long long" in asked
+    assert b"the key is " in answered and answered.endswith(b"data: [DONE]\n\n") and story.artifacts[1].n_bytes == row.bytes_out
+    assert not any(secret in asked + answered for secret in (b"hunter22", b"abcdefghijklmnop1234", b"secret-of-the-provider"))
+    on_disk = sum(file.stat().st_size for file in tmp_path.glob("x.db*"))
+    assert on_disk < 500_000, "compressed"
+    assert await reading.artifact(read, row.id, "other") is None and await reading.artifact(read, "no number", "request") is None
+
+
+async def test_r04_errors_and_whole_answers_are_kept_too(gateway, upstream, tmp_path):
+    up = await upstream([say.reply("Hello"), say.error(500)])
+    base_url = await gateway(f'[store]\nurl = "sqlite:{tmp_path}/x.db"\n' + CAPTURE + client_key() + provider(up))
+    whole, failed = await ask(base_url), await ask(base_url)
+    read = await written(gateway)
+    second, first = (await reading.requests(read)).requests
+    assert await reading.artifact(read, first.id, "response") == whole.body
+    assert await reading.artifact(read, second.id, "response") == failed.body and second.outcome == "failed"
+
+
+async def test_r04_nothing_is_kept_unless_somebody_wants_it(gateway, upstream, tmp_path):
+    up = await upstream(say.reply("Hello"))
+    base_url = await gateway(f'[store]\nurl = "sqlite:{tmp_path}/x.db"\n' + client_key() + provider(up))
+    await ask(base_url)
+    assert list(await (await written(gateway))("SELECT * FROM artifacts", ())) == []
+
+
+# ---------------------------------------------------------------- the ledger
+@pytest.mark.parametrize("url", ["memory:", "sqlite:{}/x.db"])
+async def test_r03_every_request_is_in_the_ledger_whatever_its_end(gateway, upstream, tmp_path, url):
+    a, b = await upstream(say.error(500)), await upstream([say.stream("Hello"), say.error(500), say.reply("Hi")])
+    base_url = await gateway(f'[store]\nurl = "{url.format(tmp_path)}"\n[routing]\ntransient_cooldown_s = 0\n' + client_key()
+                             + provider(a, "a", priced()) + provider(b, "b", priced(), keys='["sk-b-12345678"]'))
+    await ask(base_url, stream=True)
+    await ask(base_url, ASK | {"model": "nobody's"})
+    await ask(base_url, headers={"Authorization": "Bearer wrong"})
+    await ask(base_url)
+    read = await written(gateway)
+    rows = (await reading.requests(read)).requests
+    assert [(row.outcome, row.error, row.attempts, row.status) for row in rows[:0:-1]] == [
+        ("ok", "", 2, 200), ("refused", "no_model", 0, 404), ("refused", "unauthorized", 0, 401)]
+    assert (rows[0].outcome, rows[0].status) == ("failed", 502) and rows[0].attempts
+    story = await reading.request(read, rows[-1].request)
+    assert [(one.provider, one.status, one.error) for one in story.attempts] == [("a", 500, "server_error"), ("b", 200, "")]
+    whole = await totals.totals(read)
+    assert (whole.requests, whole.ok, whole.failed, whole.attempts) == (4, 1, 3, sum(row.attempts for row in rows))
+    assert whole.cost_usd == pytest.approx(80e-6)
+    assert {("a", "server_error"), ("b", "")} <= {(row.provider, row.error) for row in await totals.fared(read)}

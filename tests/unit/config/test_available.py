@@ -21,7 +21,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     ('[compression]\nmode = "lossless"', "compression.mode"),
     ("[fusion]\nk = 2", "fusion.k"),
     ("[mcp]\nenabled = true", "mcp.enabled"),
-    ("[log]\ncapture_bodies = true", "log.capture_bodies"),
 ])
 def test_it_is_refused_by_its_path(text, path):
     problems = refused(text)
