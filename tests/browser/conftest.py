@@ -13,6 +13,7 @@ from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.core.events import Usage
 from gateway.mock import script as say
+from gateway.policy import passwords
 from tests.conftest import client_key, provider
 from tests.talk import ask
 
@@ -36,12 +37,21 @@ def chromium() -> tuple[str, str]:
     return str(browser), str(driver)
 
 
+PASSWORD = "correct horse"
+
+
+@pytest.fixture(scope="session")
+def password_hash() -> str:
+    return passwords.hashed(PASSWORD)
+
+
 class Browser:
     """One window. Every call runs in a thread, so that the gateway in this loop can answer."""
 
     def __init__(self, driver: Any, shots: Path | None) -> None:
         self.driver = driver
         self.shots = shots
+        self.expected: list[str] = []
 
     async def do(self, work: Any, *given: Any) -> Any:
         return await asyncio.to_thread(work, *given)
@@ -80,9 +90,14 @@ class Browser:
         if self.shots is not None:
             await self.do(self.driver.save_screenshot, str(self.shots / f"{name}.png"))
 
+    def expect(self, status: str) -> None:
+        """The browser writes refusals that we answered on purpose into the console."""
+        self.expected.append(f"status of {status}")
+
     def complaints(self) -> list[str]:
         """What the console holds above a remark; CSP reports are there as well."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        said = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        return [message for message in said if not any(words in message for words in self.expected)]
 
 
 @pytest.fixture(scope="session")
@@ -108,6 +123,7 @@ def window(tmp_path_factory) -> Iterator[Browser]:
 @pytest.fixture
 def browser(window) -> Iterator[Browser]:
     """The window with an empty console; a test that leaves a complaint there fails."""
+    window.expected.clear()
     window.complaints()
     yield window
     found = window.complaints()
