@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import count, gemini, generate, health, media, models, ollama, oneshot, responses_state
+from gateway.surfaces import count, gemini, generate, health, media, models, ollama, oneshot, openapi, responses_state
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -60,6 +60,7 @@ ROUTES: tuple[Door, ...] = (
     Door("ollama", "GET", "/api/tags", ollama.tags, wire="ollama"),
     Door("ollama", "GET", "/api/version", ollama.version, wire="ollama"),
     Door("ollama", "POST", "/api/show", ollama.show, wire="ollama"),
+    Door("openapi", "GET", "/v1/openapi.json", openapi.openapi),
     Door("livez", "GET", "/livez", health.livez),
     Door("readyz", "GET", "/readyz", health.readyz),
 )

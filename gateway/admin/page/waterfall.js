@@ -22,7 +22,7 @@ function row(attempt, place, scale) {
     .filter(({ from, to }) => to > from);
   const outcome = attempt.error || (attempt.end_ms === null ? "running" : "ok");
   return h("li", { key: `attempt-${place}` },
-    h("div", { class: "attempt-name" }, h("strong", null, attempt.target), h("span", { class: "muted" }, ` key ${attempt.key}`)),
+    h("div", { class: "attempt-name" }, h("strong", null, attempt.target), h("span", { class: "muted" }, typeof attempt.key === "number" ? ` key ${attempt.key}` : ` ${attempt.key}`)),
     h("div", { class: "attempt-bar", role: "img", "aria-label":
       `${attempt.target}: from ${ms(attempt.start_ms)} to ${ms(attempt.end_ms)}, ${outcome}` },
       spans.map(({ tone, from, to }) => h("i", { class: attempt.error ? "lost " + tone : tone, style: {
