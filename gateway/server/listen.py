@@ -36,8 +36,11 @@ def dispatcher(desk: Desk, office: Office) -> Callable[[BaseRequest], Awaitable[
     exact = routes.EXACT
 
     async def dispatch(http: BaseRequest) -> web.StreamResponse:
-        path = http.rel_url.raw_path
-        doors = exact.get(path) or routes.find(path)
+        path = http.raw_path                         # with a query, if there is one
+        doors = exact.get(path)
+        if doors is None:
+            path = http.rel_url.raw_path
+            doors = routes.find(path)
         door = doors.get(http.method)
         try:
             if door is not None:

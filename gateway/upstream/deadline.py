@@ -1,9 +1,10 @@
 """How long may an attempt be silent, and at what point?
 
 One timer in the loop holds all of an attempt's limits. It is armed for the earliest moment at which something could be due, at
-most a few seconds ahead, and looks again when it fires: what happened in between is an attribute (``touch``), never a timer
-call. On expiry the task that runs the attempt is cancelled, and the cancellation comes out of ``with deadline:`` as
-GatewayError("timeout"), unless somebody else cancelled that task as well: then theirs wins (the rule of asyncio.timeout).
+most a few seconds ahead (then together with others), and looks again when it fires: what happened in between is an attribute
+(``touch``), never a timer call. On expiry the task that runs the attempt is cancelled, and the cancellation comes out of
+``with deadline:`` as GatewayError("timeout"), unless somebody else cancelled that task as well: then theirs wins (the rule of
+asyncio.timeout).
 
 Phases: start -> ``headers()`` -> ``token()``. While we write to a slow client (``pause`` ... ``resume``) the upstream is not
 blamed for silence. The same timer calls ``on_tick`` at the moments asked for with ``wake_at``: keep-alives, and turns that hold
@@ -20,12 +21,43 @@ from gateway.upstream.transport import Timeouts
 
 SLACK_S: Final = 0.002                       # uvloop's clock counts in whole milliseconds
 LOOK_S: Final = 5.0                          # the timer looks at least so often: what is set meanwhile needs no timer call of its own
+ROUND_S: Final = 0.25                        # those that begin within it look together: a timer of one's own costs 3 µs
+
+
+class Round:
+    """Attempts for which nothing is due soon: one timer looks after all of them. Most have ended when it fires."""
+
+    __slots__ = ("loop", "members", "until", "when")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, now: float) -> None:
+        self.loop = loop
+        self.members: set[Deadline] = set()
+        self.until = now + ROUND_S                                # others may join before
+        self.when = now + LOOK_S
+        loop.call_at(self.when, self._fire)
+
+    def _fire(self) -> None:
+        members, self.members = self.members, set()
+        for deadline in members:
+            deadline.look()
+
+
+_round: Round | None = None
+
+
+def joined(loop: asyncio.AbstractEventLoop, now: float) -> Round:
+    """The round that is open now."""
+    global _round
+    current = _round
+    if current is None or current.loop is not loop or now >= current.until:
+        current = _round = Round(loop, now)
+    return current
 
 
 class Deadline:
     """``with Deadline(timeouts, stream=True) as deadline:`` around one attempt, in the task that runs it."""
 
-    __slots__ = ("seen", "on_tick", "_timeouts", "_stream", "_loop", "_task", "_cancelling", "_timer", "_armed", "_tick_at",
+    __slots__ = ("seen", "on_tick", "_timeouts", "_stream", "_loop", "_task", "_cancelling", "_timer", "_in", "_armed", "_tick_at",
                  "_start", "_first_byte_at", "_first_token_at", "_total_at", "_idle_s", "_end_at", "_paused", "_why")
 
     def __init__(self, timeouts: Timeouts, *, stream: bool, on_tick: Callable[[float], None] | None = None,
@@ -39,6 +71,7 @@ class Deadline:
         self.seen = self._start                                   # when the upstream last gave a sign of life
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._in: Round | None = None
         self._armed = self._tick_at = inf
         self._first_byte_at = self._at(timeouts.first_byte_s)
         self._first_token_at = self._at(timeouts.first_token_s) if stream else inf
@@ -120,23 +153,30 @@ class Deadline:
     def _arm(self) -> None:
         due = min(self._first_byte_at, self._first_token_at, self._total_at, self.seen + self._idle_s, self._tick_at,
                   inf if self._paused else self._end_at)
-        if self._timer is not None:
-            self._timer.cancel()
-        if due != inf:
-            due = min(due, self._loop.time() + LOOK_S)
-            self._timer = self._loop.call_at(due, self._fire)
+        self._disarm()
+        if due == inf:
+            return
+        now = self._loop.time()
+        if due >= now + LOOK_S:
+            self._in = joined(self._loop, now)
+            self._in.members.add(self)
+            due = self._in.when
         else:
-            self._timer = None
+            self._timer = self._loop.call_at(due, self.look)
         self._armed = due
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._in is not None:
+            self._in.members.discard(self)
+            self._in = None
         self._armed = inf
 
-    def _fire(self) -> None:
-        self._timer = None
+    def look(self) -> None:
+        """A timer fired: is anything due?"""
+        self._timer = self._in = None
         self._armed = inf
         now = self._loop.time() + SLACK_S
         if self._paused:
@@ -148,7 +188,7 @@ class Deadline:
         if self._tick_at <= now:
             self._tick_at = inf
             self._tick(now)
-        if self._why is None and self._task is not None and self._timer is None:
+        if self._why is None and self._task is not None and self._timer is None and self._in is None:
             self._arm()
 
     def _tick(self, now: float) -> None:

@@ -204,6 +204,7 @@ async def test_somebody_elses_cancellation_is_not_turned_into_a_timeout(loop: Fa
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    loop.advance(10)                                 # who has ended is not looked after any more
     assert not loop.timers
 
 
@@ -241,3 +242,24 @@ async def test_it_works_on_a_real_loop() -> None:
     with pytest.raises(GatewayError, match="no first byte within 0.01 s"):
         with Deadline(limits(first_byte_s=0.01), stream=True):
             await asyncio.sleep(30)
+
+
+async def test_attempts_that_begin_together_are_looked_after_by_one_timer(loop: FakeLoop) -> None:
+    """And each still ends at its own time."""
+    loop.calls = 0
+    near, far = (Deadline(limits(first_byte_s=s), stream=True) for s in (7, 60))
+    tasks = [asyncio.ensure_future(silent(loop, deadline)) for deadline in (near, far)]
+    await asyncio.sleep(0)
+    assert loop.calls == 1 and len(loop.timers) == 1
+    loop.advance(6.9)
+    await asyncio.sleep(0)
+    assert not tasks[0].done()
+    loop.advance(0.1)
+    with pytest.raises(GatewayError, match="no first byte within 7 s"):
+        await tasks[0]
+    assert not tasks[1].done()
+    loop.advance(53)
+    with pytest.raises(GatewayError, match="no first byte within 60 s"):
+        await tasks[1]
+    loop.advance(10)
+    assert not loop.timers
