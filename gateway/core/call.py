@@ -76,7 +76,7 @@ class Call(msgspec.Struct, kw_only=True):
     usage: Any = None                           # core.events.Usage of the answer
     cost_usd: float | None = None               # of all attempts; None = of one it is unknown
     hold: Any = None                            # policy.budget.Hold: what it has reserved of its caller's budgets
-    bodies: Any = None                          # pipeline.tape.Bodies, where they are kept (log.capture_bodies)
+    bodies: Any = None                          # pipeline.captured.Bodies, where they are kept (log.capture_bodies)
     finish: str = ""
     bytes_out: int = 0
     cache: str = ""                             # cache · idempotency: given again; "" = asked upstream

@@ -11,7 +11,7 @@ PUT_ARTIFACT: Final = insert("artifacts", ARTIFACT)
 
 
 class Bodies(Protocol):
-    """What a taped request brings (pipeline.tape)."""
+    """What a taped request brings (pipeline.captured)."""
     secrets: tuple[str, ...]
     request: bytes
     n_request: int

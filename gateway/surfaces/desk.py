@@ -10,9 +10,9 @@ from gateway.core.agents import family
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
+from gateway.pipeline.captured import CapturingClient
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
-from gateway.pipeline.tape import TapedClient
 from gateway.surfaces.routes import Door
 from gateway.wire import WIRES
 
@@ -41,8 +41,8 @@ class Desk:
         query_key = http.rel_url.query.get("key") if door.query_key else None
         if not ground.snapshot.log.capture_bodies:
             return call, Client(http, call, WIRES[door.wire], headers, query_key)
-        client = TapedClient(http, call, WIRES[door.wire], headers, query_key)
-        client.tape(ground.snapshot.secrets)
+        client = CapturingClient(http, call, WIRES[door.wire], headers, query_key)
+        client.capture(ground.snapshot.secrets)
         return call, client
 
     async def refuse(self, http: BaseRequest, door: Door, error: GatewayError,

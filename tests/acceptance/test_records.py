@@ -5,7 +5,7 @@ import aiohttp
 import pytest
 
 from gateway.mock import script as say
-from gateway.pipeline.tape import BODY_LIMIT
+from gateway.pipeline.captured import BODY_LIMIT
 from gateway.store import reading, totals
 from tests.acceptance.wires import PRICE, SHAPES
 from tests.conftest import client_key, provider

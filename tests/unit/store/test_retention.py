@@ -1,7 +1,7 @@
 """What is too old goes, a little at a time: bodies first, rows when the operator says, sums much later."""
 import pytest
 
-from gateway.pipeline.tape import Bodies
+from gateway.pipeline.captured import Bodies
 from gateway.store import reading, retention, totals
 from gateway.store.opening import store_at
 from tests.unit.store.scene import WALL, StillClock, finished

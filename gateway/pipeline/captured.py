@@ -21,12 +21,12 @@ class Bodies(msgspec.Struct):
     n_response: int = 0
 
 
-class TapedClient(Client):
+class CapturingClient(Client):
     """A caller whose request and answer are kept."""
 
     __slots__ = ("_pieces", "_n_kept", "_bodies")
 
-    def tape(self, secrets: tuple[str, ...]) -> None:
+    def capture(self, secrets: tuple[str, ...]) -> None:
         """From here on."""
         self._pieces: list[bytes] = []
         self._n_kept = 0
