@@ -61,10 +61,12 @@ class Record:
     def _sample(self, ms: float) -> None:
         if ms > 0:
             self._samples.append(min(ms, LONGEST_MS))
-        else:
+        elif ms < 0:
             if self._wholes is None:
                 self._wholes = deque(maxlen=SAMPLES)
             self._wholes.append(min(-ms, LONGEST_MS))
+        else:
+            return                            # what is no number is no sample
         self._dirty = True
         self._told = None
 

@@ -150,6 +150,7 @@ async def test_a08_auto_weighs_sanely_explores_in_good_times_only_and_keeps_a_ro
         + combo("auto", *every, name="still", exploration="0.0", weights="{latency = 1.0}")
         + combo("auto", "a/p", "b/p", "c/p", name="cheapest", router='"cost"', weights="{task_fit = 1.0}")))
     health, combos = house.ground.health, house.ground.catalog.combos
+    health.dice = random.Random(5)
     for name in ("best", "still"):
         view = Walk(resolve(name, house.ground.catalog), request(), health, 10, house.clock.now()).view
         assert math.isclose(sum(weights_of(view).values()), 1.0)

@@ -8,6 +8,7 @@ from gateway.routing.quota import SESSION_S, WEEK_S, Standing, Used
 from gateway.routing.strategies.view import Legs, View, apart, best_first
 
 UNKNOWN: Final = 0.5
+_UNTOLD: Final = {inf: "never asked: nobody knows its quota", -inf: "reset unknown, or used up"}
 
 
 def headroom(legs: Legs, view: View) -> Legs:
@@ -29,13 +30,19 @@ def reset_aware(legs: Legs, view: View) -> Legs:
 
 
 def reset_window(legs: Legs, view: View) -> Legs:
-    """Soonest reset first, so that quota is used before it lapses; unknown or used up is last."""
+    """Soonest reset first, so that quota is used before it lapses; unknown or used up is last. Answers tell the quota, so who was
+    never asked leads once: else whoever answers first would be the only one known."""
     places, names = apart(legs), view.settings.reset_windows
     if "weekly" in names:
         names = (*names, "daily")             # providers that state days instead of weeks: their day is the long window
-    soonest = [-inf if found is None or found.spent else -_soonest(found.resets, names) for found in _standings(places, view)]
+    standings = _standings(places, view)
+    soonest = [-inf if found is None or found.spent else -_soonest(found.resets, names) for found in standings]
+    if None in standings:
+        records = view.health.stats.each([leg.head for leg in places])
+        soonest = [inf if found is None and record is None and leg.candidates else at
+                   for at, found, record, leg in zip(soonest, standings, records, places, strict=True)]
     if view.telling:
-        view.why.update((leg.key, "reset unknown" if at == -inf else f"resets in {-at - view.now:.0f} s")
+        view.why.update((leg.key, _UNTOLD[at] if at in _UNTOLD else f"resets in {-at - view.now:.0f} s")
                         for leg, at in zip(places, soonest, strict=True))
     return _taking_turns(places, soonest, view.settings.reset_tie_s, "reset-window", view)
 

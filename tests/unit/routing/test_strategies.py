@@ -186,7 +186,9 @@ def test_a07_soonest_reset_first_unknown_last_and_near_ones_take_turns():
     scene = Scene("reset-window")
     for id, reset_s in (("a", 5000), ("b", 1000)):
         scene.health.quotas.set(scene.candidates[id][0].account_key, "weekly", .5, reset_s, NOW)
-    assert scene.order() == "bac"
+    assert scene.order() == "cba", "who was never asked leads: the answer tells its quota"
+    scene.health.stats.add(scene.candidates["c"][0], True, NOW)
+    assert scene.order() == "bac", "asked and still unknown"
     scene.health.quotas.set(scene.candidates["c"][0].account_key, "weekly", .5, 1030, NOW)
     assert [scene.order()[0] for _ in range(4)] == ["b", "c", "b", "c"]
     scene.health.quotas.set(scene.candidates["b"][0].account_key, "weekly", 1.0, 1000, NOW)
