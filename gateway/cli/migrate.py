@@ -47,10 +47,11 @@ def upgrade(path: Path) -> None:
     """By the same code as a start."""
     from gateway.cli.loop import run
     from gateway.store.migrate import Unfit
+    from gateway.store.sqlite_file import SqliteFile
     from gateway.store.writer import Writer
 
     async def work() -> str:
-        writer = Writer(path)
+        writer = Writer(SqliteFile(path))
         await writer.open()
         failing = writer.failing
         await writer.close()

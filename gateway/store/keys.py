@@ -52,7 +52,7 @@ class SqliteKeys:
 
     async def keys(self) -> list[KeyRow]:
         """A file that is there and cannot be opened may hold keys: that is not the same as none."""
-        if not self._writer.opened and self._writer.path.exists():
+        if self._writer.place.blind:
             raise GatewayError("internal", "The client keys of this gateway cannot be read now.", status=503)
         return [key_of(row) for row in await self._read(KEYS, (MAX_KEYS,))]
 

@@ -16,8 +16,9 @@ from gateway.store.combos import SqliteCombos
 from gateway.store.keys import SqliteKeys, SqliteSpent
 from gateway.store.ledger import Ledger
 from gateway.store.responses import SqliteResponses
+from gateway.store.sqlite_file import BUSY_MS, SqliteFile
 from gateway.store.state import SqliteState
-from gateway.store.writer import BUSY_MS, Writer, log, reason
+from gateway.store.writer import Writer, log, reason
 
 Rows = Iterable[sqlite3.Row]
 READ_S: Final = 10.0
@@ -26,14 +27,14 @@ READ_S: Final = 10.0
 class Reader:
     """A connection that can only read, made on first use."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
         self._db: aiosqlite.Connection | None = None
         self._lock = asyncio.Lock()
 
     async def rows(self, sql: str, values: tuple[Any, ...] = ()) -> Rows:
         """[] as long as there is no file. Raises GatewayError where there is one that cannot be read."""
-        if not self._writer.opened:
+        if not self._file.opened:
             return []
         try:
             async with self._lock, asyncio.timeout(READ_S):
@@ -45,7 +46,7 @@ class Reader:
             raise GatewayError("internal", "The store of this gateway cannot be read now.", status=503) from None
 
     async def _connect(self) -> aiosqlite.Connection:
-        self._db = db = await aiosqlite.connect(f"file:{quote(str(self._writer.path))}?mode=ro", uri=True, isolation_level=None)
+        self._db = db = await aiosqlite.connect(f"file:{quote(str(self._file.path))}?mode=ro", uri=True, isolation_level=None)
         await db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         return db
 
@@ -62,8 +63,9 @@ class SqliteStore:
     """``sqlite:``."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        self.writer = Writer(path)
-        self.reader = Reader(self.writer)
+        file = SqliteFile(path)
+        self.writer = Writer(file)
+        self.reader = Reader(file)
         self.responses = SqliteResponses(self.writer, self.reader.rows, clock)
         self.state = SqliteState(self.writer, self.reader.rows, clock)
         self.audit = SqliteAudit(self.writer, self.reader.rows)
@@ -71,7 +73,7 @@ class SqliteStore:
         self.keys = SqliteKeys(self.writer, self.reader.rows)
         self.combos = SqliteCombos(self.writer, self.reader.rows)
         self.spent = SqliteSpent(self.writer, self.reader.rows)
-        self.pages = Reader(self.writer)             # the operator's: nobody's request waits for what they look at
+        self.pages = Reader(file)             # the operator's: nobody's request waits for what they look at
         self.ledger = Ledger(self.writer, self.pages.rows)
 
     @property

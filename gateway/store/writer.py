@@ -1,4 +1,4 @@
-"""How do records get onto the disk? One task, one connection: what came within some 30 ms is one transaction.
+"""How do records get into the database? One task, one connection: what came within some 30 ms is one transaction.
 
 74 µs a row when each commits alone, about 2 µs batched. Whoever puts a row never waits and never fails: a disk that is full,
 gone or not writable is said in the log once, counted, and tried again. Meanwhile rows wait. Above the bound details are dropped
@@ -6,31 +6,24 @@ and counted, far above it the ledger's rows too; what may never be dropped (a de
 """
 import asyncio
 import logging
-import sqlite3
 from collections import deque
 from collections.abc import Callable
-from itertools import groupby, islice, takewhile
-from pathlib import Path
-from typing import Any, Final
+from itertools import islice, takewhile
+from typing import Any, Final, Protocol
 
-import aiosqlite
 import msgspec
 
-from gateway.store.migrate import Unfit, migrate, migrations
+from gateway.store.migrate import Unfit
 
 log = logging.getLogger("gateway.store")
 
 FLUSH_S: Final = 0.03
 RETRY_S: Final = 2.0
 CLOSE_S: Final = 10.0                            # what the last batch may take
-BUSY_MS: Final = 5_000
 MAX_ROWS: Final = 20_000
 MAX_BYTES: Final = 64 << 20
 BATCH_ROWS: Final = 2_000
 LEDGER_SHARE: Final = 3                          # of the bounds, up to which rows of the ledger wait
-# Errors of one row; every other error is the file's.
-_ROW: Final = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, OverflowError,
-               UnicodeEncodeError)
 
 
 class Row(msgspec.Struct, frozen=True, eq=False):
@@ -46,16 +39,39 @@ class Row(msgspec.Struct, frozen=True, eq=False):
     joined: bool = False
 
 
+class Place(Protocol):
+    """A database that rows go to, by one connection. All three may raise ``errors`` and ``Unfit``."""
+    opened: bool                                 # it has its tables: it can be read
+    row_errors: tuple[type[Exception], ...]      # that a single row is to blame for
+    errors: tuple[type[Exception], ...]          # all others that a database has
+
+    @property
+    def blind(self) -> bool:
+        """May it hold rows that cannot be read now?"""
+        ...
+
+    async def connect(self) -> None:
+        """Connect unless that has been done, and make the tables."""
+        ...
+
+    async def commit(self, batch: list[Row]) -> None:
+        """All of it or nothing."""
+        ...
+
+    async def disconnect(self) -> None:
+        """Never raises."""
+        ...
+
+
 class Writer:
     """The only connection that writes."""
 
-    def __init__(self, path: Path, *, flush_s: float = FLUSH_S, retry_s: float = RETRY_S, max_rows: int = MAX_ROWS,
+    def __init__(self, place: Place, *, flush_s: float = FLUSH_S, retry_s: float = RETRY_S, max_rows: int = MAX_ROWS,
                  max_bytes: int = MAX_BYTES) -> None:
-        self.path = path
+        self.place = place
         self.dropped = self.lost = self.written = self.failures = 0      # lost: rows of the ledger
         self.gather: Callable[[], None] | None = None    # puts what is to be written with this batch
         self.failing = ""                            # why nothing can be written now
-        self.opened = False                          # the file has its tables: it can be read
         self._flush_s, self._retry_s = flush_s, retry_s
         self._max_rows, self._max_bytes = max_rows, max_bytes
         self._rows: deque[Row] = deque()
@@ -64,7 +80,6 @@ class Writer:
         self._closing = asyncio.Event()
         self._closed = False
         self._lock = asyncio.Lock()
-        self._db: aiosqlite.Connection | None = None
         self._task: asyncio.Task[None] | None = None
 
     def put(self, row: Row) -> bool:
@@ -110,18 +125,21 @@ class Writer:
         if self._rows:
             self.dropped += len(self._rows)
             log.error("%d records were not written: %s", len(self._rows), self.failing or "no time was left")
-        await self._disconnect()
+        await self.place.disconnect()
 
     async def flush(self) -> bool:
         """Write all that waits now; False if that failed."""
         async with self._lock:
             try:
-                await self._connect()
+                await self.place.connect()
                 if self.gather is not None:
                     self.gather()
                 while self._rows:
                     await self._write()
-            except (sqlite3.Error, OSError, Unfit, ValueError) as error:
+            except (OSError, TimeoutError, Unfit, ValueError) as error:
+                await self._failed(error)
+                return False
+            except self.place.errors as error:
                 await self._failed(error)
                 return False
         if self.failing:
@@ -151,29 +169,7 @@ class Writer:
         if said != self.failing:
             self.failing = said
             log.error("the store cannot be written, records wait in memory: %s", said)
-        await self._disconnect()
-
-    # ------------------------------------------------------------------ the file
-    async def _connect(self) -> None:
-        if self._db is not None:
-            return
-        known = migrations()
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.path.touch(0o600)                       # conversations are nobody else's business
-        self._db = db = await aiosqlite.connect(self.path, isolation_level=None)
-        await db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-        await db.execute("PRAGMA journal_mode = WAL")
-        await db.execute("PRAGMA synchronous = NORMAL")
-        await migrate(db, known)
-        self.opened = True
-
-    async def _disconnect(self) -> None:
-        db, self._db = self._db, None
-        if db is not None:
-            try:
-                await db.close()
-            except (sqlite3.Error, ValueError) as error:
-                log.warning("the store did not close properly: %s", reason(error))
+        await self.place.disconnect()
 
     async def _write(self) -> None:
         """One batch, whole or not at all; neighbours with the same statement together."""
@@ -181,8 +177,8 @@ class Writer:
         if len(batch) == BATCH_ROWS:
             batch += takewhile(lambda row: row.joined, islice(self._rows, BATCH_ROWS, None))
         try:
-            await self._commit(batch)
-        except _ROW as error:
+            await self.place.commit(batch)
+        except self.place.row_errors as error:
             log.error("a record cannot be written and is left out: %s", reason(error))
             batch = await self._one_by_one(batch)
             self.dropped += 1
@@ -197,25 +193,12 @@ class Writer:
         """Up to the row at fault, which is taken out of the queue."""
         for at, row in enumerate(batch):
             try:
-                await self._commit([row])
-            except _ROW:
+                await self.place.commit([row])
+            except self.place.row_errors:
                 del self._rows[at]
                 self._n_bytes -= row.n_bytes
                 return batch[:at]
         return batch
-
-    async def _commit(self, batch: list[Row]) -> None:
-        db = self._db
-        assert db is not None
-        await db.execute("BEGIN IMMEDIATE")
-        try:
-            for sql, rows in groupby(batch, key=lambda row: row.sql):
-                await db.executemany(sql, [row.values for row in rows])
-            await db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                await db.execute("ROLLBACK")
-            raise
 
 
 def reason(error: Exception) -> str:

@@ -10,6 +10,7 @@ from gateway.store.bounds import Bounds
 from gateway.store.memory import MemoryResponses
 from gateway.store.responses import SqliteResponses
 from gateway.store.sqlite import Reader
+from gateway.store.sqlite_file import SqliteFile
 from gateway.store.writer import Writer
 from tests.unit.store.scene import StillClock, ids, kept
 
@@ -24,8 +25,8 @@ FLUSH = st.tuples(st.just("flush"))
 
 async def lived(steps, path):
     clock = StillClock()
-    writer = Writer(path, flush_s=3_600)
-    reader = Reader(writer)
+    writer = Writer(SqliteFile(path), flush_s=3_600)
+    reader = Reader(writer.place)
     await writer.open()
     both = (MemoryResponses(clock, Bounds()), SqliteResponses(writer, reader.rows, clock))
     owners = {}

@@ -175,13 +175,13 @@ async def test_requests_and_their_sums_are_one_transaction(tmp_path, monkeypatch
     monkeypatch.setattr("gateway.store.writer.BATCH_ROWS", 3)
     store = store_at(f"sqlite:{tmp_path / 'x.db'}", StillClock())
     await store.open()
-    batches, commit = [], store.writer._commit
+    batches, commit = [], store.writer.place.commit
 
     async def counted(batch):
         batches.append(len(batch))
         await commit(batch)
 
-    store.writer._commit = counted
+    store.writer.place.commit = counted
     await noted(store, *[finished(n) for n in range(10)])
     assert len(batches) == 1 and batches[0] > 20
     await store.close()
@@ -221,7 +221,7 @@ async def test_looking_does_not_wait_for_writing(tmp_path):
     store = store_at(f"sqlite:{tmp_path / 'x.db'}", StillClock())
     await store.open()
     await noted(store, finished(1))
-    other = sqlite3.connect(store.writer.path, isolation_level=None)
+    other = sqlite3.connect(store.writer.place.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     found = await asyncio.wait_for(reading.requests(store.ledger.read), 5)
     assert len(found.requests) == 1

@@ -5,6 +5,7 @@ from gateway.store.bounds import Bounds
 from gateway.store.memory import MemoryResponses
 from gateway.store.responses import SqliteResponses
 from gateway.store.sqlite import Reader
+from gateway.store.sqlite_file import SqliteFile
 from gateway.store.writer import Writer
 from tests.unit.store.scene import StillClock, ids, kept
 
@@ -25,8 +26,8 @@ async def shelf(request, clock, tmp_path, stack):
         async def settle():
             """Nothing to wait for."""
     else:
-        writer = Writer(tmp_path / "x.db", flush_s=3_600)
-        reader = Reader(writer)
+        writer = Writer(SqliteFile(tmp_path / "x.db"), flush_s=3_600)
+        reader = Reader(writer.place)
         await writer.open()
         stack.push_async_callback(writer.close)
         stack.push_async_callback(reader.close)
@@ -158,9 +159,9 @@ async def test_memory_counts_what_it_holds(clock):
 
 
 async def test_a_file_stays_within_its_limits_by_itself(clock, tmp_path, stack):
-    writer = Writer(tmp_path / "x.db", flush_s=3_600)
+    writer = Writer(SqliteFile(tmp_path / "x.db"), flush_s=3_600)
     await writer.open()
-    reader = Reader(writer)
+    reader = Reader(writer.place)
     stack.push_async_callback(writer.close)
     stack.push_async_callback(reader.close)
     for begin in (0, 50):

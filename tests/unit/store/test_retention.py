@@ -68,10 +68,10 @@ async def test_bodies_are_bounded_by_number_and_by_size(store, monkeypatch):
 
 async def test_a_disk_that_takes_nothing_ends_the_round(store):
     await aged(store, 60)
-    store.writer.path.chmod(0o600)
+    store.writer.place.path.chmod(0o600)
 
     async def broken(batch):
         raise OSError("no room")
 
-    store.writer._commit = broken
+    store.writer.place.commit = broken
     assert await store.ledger.expire(WALL, 30) == 0

@@ -9,6 +9,7 @@ import sys
 from gateway.store import writer as writing
 from gateway.store.opening import store_at
 from gateway.store.responses import DELETE, PUT
+from gateway.store.sqlite_file import SqliteFile
 from gateway.store.writer import Row, Writer
 from tests.unit.store.scene import StillClock, ids, kept
 
@@ -23,7 +24,7 @@ def on_disk(path):
 
 
 async def opened(path, stack, **more):
-    writer = Writer(path, **{"flush_s": 3_600, **more})
+    writer = Writer(SqliteFile(path), **{"flush_s": 3_600, **more})
     await writer.open()
     stack.push_async_callback(writer.close)
     return writer
@@ -34,9 +35,9 @@ async def test_rows_wait_until_the_batch_is_written(tmp_path, stack):
     told = []
     for n in range(5):
         writer.put(row(f"r{n}", done=lambda n=n: told.append(n)))
-    assert on_disk(writer.path) == [] and told == [] and writer.waiting == 5
+    assert on_disk(writer.place.path) == [] and told == [] and writer.waiting == 5
     assert await writer.flush()
-    assert on_disk(writer.path) == [f"r{n}" for n in range(5)] and told == [0, 1, 2, 3, 4]
+    assert on_disk(writer.place.path) == [f"r{n}" for n in range(5)] and told == [0, 1, 2, 3, 4]
     assert (writer.waiting, writer.written, writer._n_bytes) == (0, 5, 0)
 
 
@@ -45,7 +46,7 @@ async def test_the_task_writes_by_itself(tmp_path, stack):
     written = asyncio.Event()
     writer.put(row("r1", done=written.set))
     await asyncio.wait_for(written.wait(), 10)
-    assert on_disk(writer.path) == ["r1"]
+    assert on_disk(writer.place.path) == ["r1"]
 
 
 async def test_order_is_kept_between_statements(tmp_path, stack):
@@ -56,7 +57,7 @@ async def test_order_is_kept_between_statements(tmp_path, stack):
     writer.put(Row(DELETE, ("b", "ann")))
     writer.put(row("b"))
     await writer.flush()
-    assert on_disk(writer.path) == ["b"]
+    assert on_disk(writer.place.path) == ["b"]
 
 
 async def test_more_than_a_batch_is_several(tmp_path, stack, monkeypatch):
@@ -65,15 +66,15 @@ async def test_more_than_a_batch_is_several(tmp_path, stack, monkeypatch):
     for n in range(8):
         writer.put(row(f"r{n}"))
     await writer.flush()
-    assert len(on_disk(writer.path)) == 8
+    assert len(on_disk(writer.place.path)) == 8
 
 
 async def test_closing_writes_what_waits(tmp_path):
-    writer = Writer(tmp_path / "x.db", flush_s=3_600)
+    writer = Writer(SqliteFile(tmp_path / "x.db"), flush_s=3_600)
     await writer.open()
     writer.put(row("r1"))
     await writer.close()
-    assert on_disk(writer.path) == ["r1"]
+    assert on_disk(writer.place.path) == ["r1"]
     assert not writer.put(row("late")) and writer.dropped == 1
 
 
@@ -84,7 +85,7 @@ async def test_above_the_bound_droppable_rows_are_dropped_and_counted_and_others
     assert writer.put(row("ledger", droppable=False))
     assert writer.dropped == 1
     await writer.flush()
-    assert on_disk(writer.path) == ["r1", "r2", "ledger"]
+    assert on_disk(writer.place.path) == ["r1", "r2", "ledger"]
     assert not writer.put(row("large", b"x" * 101)) and writer.dropped == 2
 
 
@@ -95,7 +96,7 @@ async def test_a_row_that_cannot_be_written_takes_nobody_along(tmp_path, stack):
     writer.put(Row(PUT, (None,) * 9, 7, done=lambda: told.append("bad")))
     writer.put(row("r2", done=lambda: told.append("r2")))
     assert await writer.flush()
-    assert on_disk(writer.path) == told == ["r1", "r2"]
+    assert on_disk(writer.place.path) == told == ["r1", "r2"]
     assert (writer.dropped, writer._n_bytes, writer.failing) == (1, 0, "")
 
 
@@ -103,32 +104,32 @@ async def test_a_place_that_cannot_be_written_is_told_and_tried_again(tmp_path, 
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     writer = await opened(blocked / "x.db", stack)
-    assert writer.failing and not writer.opened
+    assert writer.failing and not writer.place.opened
     writer.put(row("r1"))
     assert not await writer.flush() and writer.waiting == 1
     assert caplog.text.count("cannot be written") == 1, "said once, however often it is tried"
     assert str(tmp_path) not in caplog.text
     blocked.unlink()
     assert await writer.flush() and not writer.failing
-    assert on_disk(writer.path) == ["r1"]
+    assert on_disk(writer.place.path) == ["r1"]
 
 
 async def test_a_full_disk_keeps_rows_until_there_is_room(tmp_path, stack):
     writer = await opened(tmp_path / "x.db", stack)
-    (pages,) = await (await writer._db.execute("PRAGMA page_count")).fetchone()
-    await writer._db.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = await (await writer.place._db.execute("PRAGMA page_count")).fetchone()
+    await writer.place._db.execute(f"PRAGMA max_page_count = {pages}")
     for n in range(4):
         writer.put(row(f"r{n}", b"x" * 5_000))
     assert not await writer.flush()
     assert "full" in writer.failing and writer.waiting == 4
     assert await writer.flush(), "a new connection has no such limit"
-    assert len(on_disk(writer.path)) == 4
+    assert len(on_disk(writer.place.path)) == 4
 
 
 async def test_somebody_elses_lock_is_waited_out(tmp_path, stack, monkeypatch):
-    monkeypatch.setattr(writing, "BUSY_MS", 1)
+    monkeypatch.setattr("gateway.store.sqlite_file.BUSY_MS", 1)
     writer = await opened(tmp_path / "x.db", stack)
-    other = sqlite3.connect(writer.path, isolation_level=None)
+    other = sqlite3.connect(writer.place.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     writer.put(row("r1"))
     assert not await writer.flush() and "locked" in writer.failing
@@ -152,22 +153,23 @@ async def test_two_writers_can_open_the_same_new_file(tmp_path, stack):
     one.put(row("r1"))
     two.put(row("r2"))
     assert all(await asyncio.gather(one.flush(), two.flush()))
-    assert sorted(on_disk(one.path)) == ["r1", "r2"]
+    assert sorted(on_disk(one.place.path)) == ["r1", "r2"]
 
 
 async def test_the_file_is_the_owners_alone(tmp_path, stack):
     writer = await opened(tmp_path / "new" / "x.db", stack)
-    assert writer.path.stat().st_mode & 0o077 == 0
-    assert writer.path.parent.stat().st_mode & 0o077 == 0
+    assert writer.place.path.stat().st_mode & 0o077 == 0
+    assert writer.place.path.parent.stat().st_mode & 0o077 == 0
 
 
 KILLED = """
 import asyncio, os, signal, sys
+from gateway.store.sqlite_file import SqliteFile
 from gateway.store.writer import Writer
 from tests.unit.store.test_writer import row
 async def main():
     from pathlib import Path
-    writer = Writer(Path(sys.argv[1]), flush_s=3600)
+    writer = Writer(SqliteFile(Path(sys.argv[1])), flush_s=3600)
     await writer.open()
     writer.put(row("flushed"))
     await writer.flush()

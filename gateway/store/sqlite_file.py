@@ -1,0 +1,64 @@
+"""How is a file written? SQLite with a write-ahead log: many may read while one writes."""
+import sqlite3
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import aiosqlite
+
+from gateway.store.migrate import migrate, migrations
+from gateway.store.writer import Row, log, reason
+
+BUSY_MS: Final = 5_000
+
+
+class SqliteFile:
+    """``writer.Place`` in a file, which is made, with its folder, for the owner's eyes only."""
+
+    row_errors: tuple[type[Exception], ...] = (
+        sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, OverflowError,
+        UnicodeEncodeError)
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.opened = False
+        self._db: aiosqlite.Connection | None = None
+
+    @property
+    def blind(self) -> bool:
+        return not self.opened and self.path.exists()
+
+    async def connect(self) -> None:
+        if self._db is not None:
+            return
+        known = migrations()
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.touch(0o600)                       # conversations are nobody else's business
+        self._db = db = await aiosqlite.connect(self.path, isolation_level=None)
+        await db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        await db.execute("PRAGMA journal_mode = WAL")
+        await db.execute("PRAGMA synchronous = NORMAL")
+        await migrate(db, known)
+        self.opened = True
+
+    async def disconnect(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            try:
+                await db.close()
+            except (sqlite3.Error, ValueError) as error:
+                log.warning("the store did not close properly: %s", reason(error))
+
+    async def commit(self, batch: list[Row]) -> None:
+        db = self._db
+        assert db is not None
+        await db.execute("BEGIN IMMEDIATE")
+        try:
+            for sql, rows in groupby(batch, key=lambda row: row.sql):
+                await db.executemany(sql, [row.values for row in rows])
+            await db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                await db.execute("ROLLBACK")
+            raise
