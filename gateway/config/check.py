@@ -109,6 +109,9 @@ def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -
     """Every value that must never be shown."""
     found: dict[str, None] = dict.fromkeys(key.key.reveal() for key in config.auth.keys)
     found |= dict.fromkeys((config.admin.key.reveal(), config.admin.password_hash.reveal()))
+    found |= dict.fromkeys((config.metrics.key.reveal(), *config.otel.headers.values()))
+    for hook in config.webhooks:
+        found |= dict.fromkeys((hook.url.reveal(), hook.secret.reveal()))
     for provider in providers:
         found |= dict.fromkeys(provider.keys)
         if provider.proxy and (password := urlsplit(provider.proxy).password):

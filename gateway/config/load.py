@@ -102,7 +102,8 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     return Snapshot(server=config.server, keys=keys, groups=groups, overall=clients.overall(config),
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, cache=config.cache, log=config.log,
-                    images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, config=config,
+                    images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, metrics=config.metrics,
+                    otel=config.otel, webhooks=config.webhooks, config=config,
                     store=store, retention_days=config.store.retention_days, master_keys=master_keys,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

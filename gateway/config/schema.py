@@ -10,6 +10,9 @@ from msgspec import Meta
 from gateway.config.schema_combos import ComboSettings as ComboSettings
 from gateway.config.schema_combos import ComboStep as ComboStep
 from gateway.config.schema_combos import ComboTable as ComboTable
+from gateway.config.schema_observe import Metrics as Metrics
+from gateway.config.schema_observe import Otel as Otel
+from gateway.config.schema_observe import Webhook as Webhook
 from gateway.config.tables import Count, Dollars, Seconds, Share, Size, Strategy, doc
 from gateway.config.tables import Table as Table
 from gateway.core.secret import Secret
@@ -326,3 +329,6 @@ class Config(Table, frozen=True):
     mcp: Mcp = Mcp()
     admin: Admin = Admin()
     log: Log = Log()
+    metrics: Metrics = Metrics()
+    otel: Otel = Otel()
+    webhooks: tuple[Webhook, ...] = ()

@@ -36,6 +36,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     jobs: schema.Jobs = schema.Jobs()
     ollama: schema.Ollama = schema.Ollama()
     admin: schema.Admin = schema.Admin()
+    metrics: schema.Metrics = schema.Metrics()
+    otel: schema.Otel = schema.Otel()
+    webhooks: tuple[schema.Webhook, ...] = ()
     config: schema.Config = schema.Config()                # everything as it was written
     store: str = "memory:"                   # or "sqlite:" with an absolute path
     master_keys: tuple[Secret, ...] = ()     # 64 hexadecimal digits each; the first seals

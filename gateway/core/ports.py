@@ -107,6 +107,11 @@ class Ledger(Journal, Protocol):
         ...
 
     @property
+    def waiting(self) -> int:
+        """Requests and rows that are not on the disk yet."""
+        ...
+
+    @property
     def dropped(self) -> int:
         """Details (attempts, bodies) for which there was no room."""
         ...

@@ -87,6 +87,11 @@ class Catalog:
         """The list entry of a name."""
         return self._by_name.get(name)
 
+    def canonical(self, name: str) -> str:
+        """The id of the one model that a name means; "" for combos, virtual names, and what nobody knows."""
+        entry = self._by_name.get(name)
+        return entry.targets[0].model.id if entry is not None and entry.form not in ("combo", "virtual") else ""
+
     def _list(self) -> Iterable[Listed]:
         """auto, every model once, then each target and alias by its full name."""
         if self.kinds["chat"].auto:

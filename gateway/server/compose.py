@@ -23,8 +23,11 @@ from gateway.jobs.retention import Retention
 from gateway.memory.traces import Traces
 from gateway.observe.access import AccessLog
 from gateway.observe.journals import Journals
+from gateway.observe.lag import Lag
+from gateway.observe.meter import Meter
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
+from gateway.observe.tallies import Tallies
 from gateway.pipeline.combobook import ComboBook
 from gateway.pipeline.extras import Extras
 from gateway.pipeline.ground import Ground, Inflight
@@ -66,6 +69,8 @@ class Parts(msgspec.Struct):
     extras: Extras
     recent: Recent
     series: Series
+    tallies: Tallies
+    lag: Lag
     budgets: Budgets
     ring: KeyRing
     keybook: KeyBook
@@ -104,12 +109,13 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
     means = Means(fast, Tokens(fast, clock, vault_at(snapshot.store, sealer)), clock, plain)
-    recent, series, replays = Recent(), Series(), Replays()
+    recent, series, replays, tallies, inflight = Recent(), Series(), Replays(), Tallies(), Inflight()
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
     book = KeyBook(store.keys, ring, clock, budgets)
     parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
-                  journal=journal or journals(snapshot, recent, series, store), clock=clock,
-                  inflight=Inflight(), store=store, keeper=Keeper(health, store.state, clock), traces=Traces(),
+                  tallies=tallies, lag=Lag(inflight), clock=clock, inflight=inflight,
+                  journal=journal or journals(snapshot, recent, series, tallies, store), store=store,
+                  keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
                   keykeeper=KeyKeeper(book, budgets, store.spent, clock),
@@ -117,16 +123,18 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   replays=replays, keeping=Keeping(replays.answers, store.answers, clock))
     health.usage = limits.shares
     desk = Desk(ground(snapshot, parts))
+    desk.meter = Meter(tallies, parts.lag, lambda: desk.ground)
     parts.combobook.ground = lambda: desk.ground
     parts.combobook.rebuild = partial(rebuild, desk, parts)
     return desk, parts
 
 
-def journals(snapshot: Snapshot, recent: Recent, series: Series, store: Store) -> Journals:
+def journals(snapshot: Snapshot, recent: Recent, series: Series, tallies: Tallies, store: Store) -> Journals:
     """Who is told of every finished request; one line each."""
     return Journals(
         AccessLog(snapshot.log.format, snapshot.log.level, recent=recent),
         series,
+        tallies,
         store.ledger,
     )
 
@@ -143,7 +151,10 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.replays.answers.max_bytes = snapshot.cache.max_bytes
     parts.series.counting = snapshot.admin.enabled
     parts.ring.configure(snapshot.keys, snapshot.groups, snapshot.overall, snapshot.keys_required)
-    return Ground(snapshot, catalog=catalog(snapshot), keys=parts.ring, health=parts.health,
+    found = catalog(snapshot)
+    parts.tallies.counting = snapshot.metrics.enabled
+    parts.tallies.canonical = found.canonical
+    return Ground(snapshot, catalog=found, keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
                   calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, combobook=parts.combobook,

@@ -100,6 +100,7 @@ class Listener:
     async def close(self, drain_s: float) -> None:
         """Stop accepting, let streams finish up to ``drain_s``, end the rest."""
         self.jobs.stop()
+        self.parts.lag.stop()
         self.office.close()
         for server in self._sockets:
             server.close()
@@ -133,6 +134,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
         await compose.dissolve(parts)
         raise
     listener.jobs.start(listener.port)
+    parts.lag.start()
     return listener
 
 

@@ -64,6 +64,11 @@ class Ledger:
         self.committed += 1
 
     @property
+    def waiting(self) -> int:
+        """Requests and rows that are not on the disk yet."""
+        return len(self._pending) + self._writer.waiting
+
+    @property
     def dropped(self) -> int:
         """Rows of attempts and bodies for which there was no room."""
         return self._writer.dropped + self._press.dropped

@@ -30,7 +30,7 @@ TRIM_ATTEMPTS: Final = "DELETE FROM attempts WHERE request_id < (SELECT min(id) 
 class MemoryLedger:
     """``core.ports.Ledger`` for ``memory:``."""
 
-    committed = dropped = lost = 0               # nothing is on a disk, and what is old goes as it should
+    committed = dropped = lost = waiting = 0               # nothing is on a disk, and what is old goes as it should
 
     def __init__(self, max_requests: int = MAX_REQUESTS) -> None:
         self._max = max_requests

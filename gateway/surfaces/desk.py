@@ -10,6 +10,7 @@ from gateway.core.agents import family
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
+from gateway.observe.meter import Meter
 from gateway.pipeline.captured import CapturingClient
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -29,6 +30,7 @@ class Desk:
         self.ground = ground
         self.started = ground.clock.now()
         self.version = __version__
+        self.meter: Meter | None = None              # where somebody counts
 
     def call(self, http: BaseRequest, door: Door, ground: Ground) -> tuple[Call, Client]:
         given = http.headers.get("X-Request-ID")

@@ -6,7 +6,19 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.surfaces import count, gemini, generate, health, media, models, ollama, oneshot, openapi, responses_state
+from gateway.surfaces import (
+    count,
+    gemini,
+    generate,
+    health,
+    media,
+    metrics,
+    models,
+    ollama,
+    oneshot,
+    openapi,
+    responses_state,
+)
 
 if TYPE_CHECKING:
     from gateway.surfaces.desk import Desk
@@ -63,6 +75,7 @@ ROUTES: tuple[Door, ...] = (
     Door("openapi", "GET", "/v1/openapi.json", openapi.openapi),
     Door("livez", "GET", "/livez", health.livez),
     Door("readyz", "GET", "/readyz", health.readyz),
+    Door("metrics", "GET", "/metrics", metrics.metrics),
 )
 
 EXACT: dict[str, dict[str, Door]] = {}
