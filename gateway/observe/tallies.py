@@ -49,6 +49,13 @@ class Row:
         self.n = self.streams = self.input = self.output = self.cache_read = self.cache_write = self.reasoning = 0
         self.took, self.upstream, self.own, self.first = Spread(LONG), Spread(LONG), Spread(SHORT), Spread(FIRST)
 
+    def take(self, usage: Usage) -> None:
+        self.input += usage.input
+        self.output += usage.output
+        self.cache_read += usage.cached
+        self.cache_write += usage.cache_write
+        self.reasoning += usage.reasoning
+
 
 class Tries:
     """Attempts at one target that ended alike."""
@@ -105,13 +112,8 @@ class Tallies:
             row.streams += 1
             if call.first_token_at:
                 row.first.add(call.first_token_at - call.started)
-        usage: Usage | None = call.usage
-        if usage is not None:
-            row.input += usage.input
-            row.output += usage.output
-            row.cache_read += usage.cached
-            row.cache_write += usage.cache_write
-            row.reasoning += usage.reasoning
+        if call.usage is not None:
+            row.take(call.usage)
         if call.error is not None or call.cache:
             self._answered_here(call)
 
