@@ -9,7 +9,7 @@ from gateway.core.errors import GatewayError, bad_request
 from gateway.store import reading
 
 Name = Annotated[str, msgspec.Meta(max_length=400)]
-Moment = Annotated[float, msgspec.Meta(ge=0, le=1e11, description="Epoch seconds; 0 = any.")]
+Moment = Annotated[float, msgspec.Meta(ge=0, le=4e9, description="Epoch seconds; 0 = any.")]
 _CURSOR: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 

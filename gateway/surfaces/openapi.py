@@ -21,6 +21,8 @@ _STRING: Final[Json] = {"type": "string"}
 _NUMBER: Final[Json] = {"type": "number"}
 _COUNT: Final[Json] = {"type": "integer", "minimum": 1}
 _FLAG: Final[Json] = {"type": "boolean"}
+_WORDS: Final[Json] = {"anyOf": [_STRING, {"type": "array", "items": {"type": "object"}}]}
+_TEXTS: Final[Json] = {"anyOf": [_STRING, {"type": "array", "items": {"anyOf": [_STRING, {"type": "integer"}]}}]}
 _TURNS: Final[Json] = {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"], "properties": {
     "role": _STRING, "content": {"anyOf": [_STRING, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]}}}}
 _CONTENTS: Final[Json] = {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["parts"], "properties": {
@@ -34,7 +36,7 @@ def _body(required: tuple[str, ...], **properties: Json) -> Json:
 
 _CHAT: Final = _body(("messages",), model=_STRING, messages=_TURNS, stream=_FLAG, max_tokens=_COUNT, temperature=_NUMBER,
                      top_p=_NUMBER, tools=_TOOLS, response_format={"type": "object"}, stream_options={"type": "object"})
-_MESSAGES: Final = _body(("model", "messages"), model=_STRING, messages=_TURNS, system={}, tools=_TOOLS)
+_MESSAGES: Final = _body(("model", "messages"), model=_STRING, messages=_TURNS, system=_WORDS, tools=_TOOLS)
 _GENERATE: Final = _body(("contents",), contents=_CONTENTS, systemInstruction={"type": "object"}, tools=_TOOLS,
                          generationConfig={"type": "object"})
 _RESPONSE: Final = _body(("input",), model=_STRING, input={"anyOf": [_STRING, {"type": "array", "items": {"type": "object"}}]},
@@ -49,20 +51,21 @@ _GEMINI: Final[dict[str, Json]] = {
 # path -> the body that it takes
 BODIES: Final[dict[str, Json]] = {
     "/v1/chat/completions": _CHAT,
-    "/v1/completions": _body(("prompt",), model=_STRING, prompt={}, suffix=_STRING, stream=_FLAG, max_tokens=_COUNT),
+    "/v1/completions": _body(("prompt",), model=_STRING, prompt=_TEXTS, suffix=_STRING, stream=_FLAG, max_tokens=_COUNT),
     "/v1/responses": _RESPONSE,
     "/v1/responses/input_tokens": _RESPONSE,
     "/v1/messages": _body(("model", "messages", "max_tokens"), **_MESSAGES["properties"], max_tokens=_COUNT, stream=_FLAG),
     "/v1/messages/count_tokens": _MESSAGES,
-    "/v1/embeddings": _body(("input",), model=_STRING, input={}, dimensions=_COUNT, encoding_format={"enum": ["float", "base64"]}),
+    "/v1/embeddings": _body(("input",), model=_STRING, input=_TEXTS, dimensions=_COUNT, encoding_format={"enum": ["float", "base64"]}),
     "/v1/images/generations": _body(("prompt",), model=_STRING, prompt=_STRING),
     "/v1/audio/speech": _body(("input",), model=_STRING, input=_STRING, voice=_STRING),
-    "/v1/moderations": _body(("input",), model=_STRING, input={}),
-    "/v1/rerank": _body(("query", "documents"), model=_STRING, query=_STRING, documents={"type": "array"}),
+    "/v1/moderations": _body(("input",), model=_STRING, input=_TEXTS),
+    "/v1/rerank": _body(("query", "documents"), model=_STRING, query=_STRING, documents={
+        "type": "array", "items": {"anyOf": [_STRING, {"type": "object"}]}}),
     **{f"{prefix}{{model}}{name}": body for prefix in ("/v1beta/models/", "/v1/models/") for name, body in _GEMINI.items()},
     "/api/chat": _body(("model", "messages"), model=_STRING, messages=_TURNS, stream=_FLAG, options={"type": "object"}),
     "/api/generate": _body(("model",), model=_STRING, prompt=_STRING, stream=_FLAG, options={"type": "object"}),
-    "/api/embed": _body(("model", "input"), model=_STRING, input={}),
+    "/api/embed": _body(("model", "input"), model=_STRING, input=_TEXTS),
     "/api/embeddings": _body(("model", "prompt"), model=_STRING, prompt=_STRING),
     "/api/show": _body(("model",), model=_STRING),
 }
