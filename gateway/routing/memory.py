@@ -24,7 +24,7 @@ class Bound(msgspec.Struct, frozen=True, gc=False):
 class Memory:
     """``scope`` is a combo's name or the requested name."""
 
-    __slots__ = ("batches", "decks", "exclusions", "good", "served", "sessions", "turns", "uses")
+    __slots__ = ("batches", "decks", "exclusions", "good", "served", "sessions", "sheets", "turns", "uses")
 
     def __init__(self) -> None:
         self.turns: LruMap[str, int] = LruMap(SCOPES * 4)
@@ -34,6 +34,7 @@ class Memory:
         self.good: LruMap[str, tuple[str, str, str]] = LruMap(PLACES)        # scope -> candidate that answered last
         self.sessions: LruMap[tuple[str, str], Bound] = LruMap(SESSIONS)     # (scope, session) -> where
         self.served: LruMap[tuple[str, str], Bound] = LruMap(SESSIONS)       # (scope, session) -> whose model spoke last
+        self.sheets: LruMap[object, object] = LruMap(SCOPES)                 # what ``auto`` need not reckon again (scoring.py)
         # (scope, provider) -> (until, span, good probes)
         self.exclusions: LruMap[tuple[str, str], tuple[float, float, int]] = LruMap(SCOPES * 4)
 

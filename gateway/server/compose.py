@@ -146,6 +146,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     snapshot = parts.combobook.apply(parts.discovery.apply(parts.accounts.apply(snapshot)))
     parts.health.transient_cooldown_s = snapshot.routing.transient_cooldown_s
     parts.health.budget_s = snapshot.routing.budget_s
+    parts.health.memory.sheets.clear()        # they hold places of the old catalog
     parts.replays.answers.max_entries = snapshot.cache.max_entries
     parts.keeping.enabled = snapshot.cache.persist
     parts.replays.answers.max_bytes = snapshot.cache.max_bytes

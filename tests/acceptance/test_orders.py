@@ -11,8 +11,7 @@ from gateway.mock import script as say
 from gateway.routing.catalog import Catalog
 from gateway.routing.combos import Plan, StepPlan
 from gateway.routing.resolve import resolve
-from gateway.routing.strategies.auto import MAX_PLACES
-from gateway.routing.strategies.scoring import weights_of
+from gateway.routing.strategies.scoring import MAX_PLACES, weights_of
 from gateway.routing.walk import Walk
 from tests.acceptance.house import DOWN, MANY, SLOW_DOWN, UNABLE, House, combo, three
 from tests.unit.routing.scene import request

@@ -9,8 +9,8 @@ from typing import Final
 
 from gateway.routing.ask import POWERS, level
 from gateway.routing.places import Leg
-from gateway.routing.strategies.scoring import latencies, scores
-from gateway.routing.strategies.view import Legs, View, apart
+from gateway.routing.strategies.scoring import latencies, scores, sheet
+from gateway.routing.strategies.view import Legs, View
 
 TIES: Final = 1e-4
 MIDDLE: Final = 0.30
@@ -23,7 +23,6 @@ PROOFS: Final = 3
 INCIDENT: Final = 0.5                         # share of open breakers above which nothing is explored
 ERROR_RATE: Final = 0.05
 TOP: Final = 64                               # equals that take turns
-MAX_PLACES: Final = 2_000                     # of one order: the rest follows as listed
 
 _PREFERENCE: Final[dict[str, tuple[float, float, float]]] = {
     "quality-first": (.5, .3, .2), "ship-fast": (.3, .5, .2), "cost-saver": (.2, .3, .5), "coding": (.6, .25, .15),
@@ -34,12 +33,11 @@ Scored = tuple[float, int, Leg]               # score, place in the list, leg
 
 def auto(legs: Legs, view: View) -> Legs:
     """Scored, the chosen one first."""
-    places, rest = apart(legs), list[Leg]()
-    if len(places) > MAX_PLACES:
-        places, rest = places[:MAX_PLACES], places[MAX_PLACES:]
+    given = sheet(legs, view)
+    places = given.places
     if not places:
-        return rest
-    found = scores(places, view)
+        return []
+    found = scores(given, view)
     if view.settings.prefer_local:
         found = [score + leg.target.traits.local for score, leg in zip(found, places, strict=True)]
     order = sorted(range(len(places)), key=found.__getitem__, reverse=True)      # stable: equals stay as listed
@@ -50,7 +48,7 @@ def auto(legs: Legs, view: View) -> Legs:
     ordered = [leg for _, _, leg in pool if leg is not chosen]
     if not view.settings.mode_pack and not view.settings.weights and view.settings.router == "rules" and view.ask.text:
         ordered = by_power(ordered, view)
-    return [chosen, *ordered, *rest]
+    return [chosen, *ordered, *given.rest]
 
 
 def by_power(ordered: list[Leg], view: View) -> list[Leg]:
@@ -243,7 +241,7 @@ def incident(pool: Sequence[Scored], view: View) -> bool:
 
 def measured(pool: Sequence[Scored], view: View) -> tuple[list[float], list[float]]:
     legs = [leg for _, _, leg in pool]
-    return latencies(legs, [leg.target.traits for leg in legs], view.health.stats)
+    return latencies([leg.head for leg in legs], [leg.target.traits for leg in legs], view.health.stats)
 
 
 def unopened(pool: Sequence[Scored], view: View) -> list[Scored]:

@@ -1,17 +1,17 @@
 """How good is each candidate, between 0 and 1? The factors of ``auto``, their weights and the packs of weights.
 
-The loop over candidates is the hot path of ``auto``: what does not change is taken from ``Target.traits``, and a factor without
-weight is not computed.
+The loop over candidates is the hot path of ``auto``: what does not change from request to request is added up once (``Sheet``), and
+an optional factor without weight is not computed.
 """
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.routing.ask import least_tier, specificity, task
-from gateway.routing.places import Leg
+from gateway.routing.places import Key, Leg
 from gateway.routing.stats import Stats
-from gateway.routing.strategies.view import View
+from gateway.routing.strategies.view import View, apart
 from gateway.routing.traits import Traits
 
 # The nine factors; the optional ones have no weight unless the operator gives them one.
@@ -36,6 +36,7 @@ FACTORS: Final = tuple(WEIGHTS)
 _HEALTH: Final = {"closed": 1.0, "degraded": 0.8, "half-open": 0.5, "open": 0.0}
 _APART: Final = (1.0, 0.7, 0.3, 0.0)          # tier affinity by distance
 _SOON_S: Final = 604_800.0
+MAX_PLACES: Final = 2_000                     # of one order: the rest follows as listed
 
 
 def clamp(value: float) -> float:
@@ -60,21 +61,50 @@ def weights_of(view: View) -> dict[str, float]:
     return _weights(tuple(view.settings.weights.items()), view.settings.mode_pack)
 
 
-def scores(places: Sequence[Leg], view: View) -> list[float]:
-    """One score a place, in their order. Places are single accounts (``apart``)."""
-    w, ask, health = weights_of(view), view.ask, view.health
-    every = [leg.traits for leg in places]
-    latency, spread = latencies(places, every, health.stats)
-    costs = [traits.cost for traits in every]
-    k_cost, k_ms, k_spread = (w[name] / most if (most := max(each, default=0.0)) else 0.0
-                              for name, each in (("cost", costs), ("latency", latency), ("stability", spread)))
+class Sheet(NamedTuple):
+    """What does not change from one order of these places to the next: half of the score, and what the other half is looked up by."""
+    legs: Sequence[Leg]
+    weights: dict[str, float]
+    places: list[Leg]                         # single accounts
+    rest: list[Leg]                           # too many to be scored
+    every: list[Traits]
+    heads: list[Key]
+    accounts: list[Key]
+    known: list[float]
+
+
+def sheet(legs: Sequence[Leg], view: View) -> Sheet:
+    """Made once for a name, a task and a tier; made anew when the places or the weights are others."""
+    w, ask = weights_of(view), view.ask
     on_task = view.settings.task or (task(ask.text, ask.intents) if w["task_fit"] and ask.text else "default")
-    tiers, healthy, left = _tiers(view, w), _healthy(places, view), health.headrooms([leg.account for leg in places], view.now)
+    tiers = _tiers(view, w)
+    name = (view.scope, on_task, tiers)
+    held = view.memory.sheets.get(name)
+    if isinstance(held, Sheet) and held.legs is legs and held.weights is w:
+        return held
+    places = apart(legs)
+    places, rest = places[:MAX_PLACES], places[MAX_PLACES:]
+    every = [leg.traits for leg in places]
+    k_cost = w["cost"] / (max((traits.cost for traits in every), default=0.0) or 1.0)
     base = w["cost"] + w["latency"] + w["stability"]
-    k_fit, k_worth, k_density, k_health, k_quota = (w[name] for name in ("task_fit", "tier_priority", "density", "health", "quota"))
-    found = [base - k_cost * cost - k_ms * ms - k_spread * deviation + k_fit * traits.fits[on_task] + k_worth * traits.tier_worth
-             + k_density * traits.density + tiers[traits.tier] + k_health * well + k_quota * rest
-             for traits, cost, ms, deviation, well, rest in zip(every, costs, latency, spread, healthy, left, strict=True)]
+    known = [base - k_cost * traits.cost + w["task_fit"] * traits.fits[on_task] + w["tier_priority"] * traits.tier_worth
+             + w["density"] * traits.density + tiers[traits.tier] for traits in every]
+    made = Sheet(legs, w, places, rest, every, [leg.head for leg in places], [leg.account for leg in places], known)
+    if type(legs) is tuple:                   # a list is of this request alone
+        view.memory.sheets.put(name, made)
+    return made
+
+
+def scores(given: Sheet, view: View) -> list[float]:
+    """One score a place, in their order."""
+    w, health, places = given.weights, view.health, given.places
+    latency, spread = latencies(given.heads, given.every, health.stats)
+    k_ms, k_spread = (w[name] / most if (most := max(each, default=0.0)) else 0.0
+                      for name, each in (("latency", latency), ("stability", spread)))
+    healthy, left = _healthy(places, view), health.headrooms(given.accounts, view.now)
+    k_health, k_quota = w["health"], w["quota"]
+    found = [known - k_ms * ms - k_spread * deviation + k_health * well + k_quota * rest
+             for known, ms, deviation, well, rest in zip(given.known, latency, spread, healthy, left, strict=True)]
     if w["context_affinity"] or w["cache_affinity"] or w["reset_window"]:
         found = [score + _varying(leg, well, view, w) for score, leg, well in zip(found, places, healthy, strict=True)]
     return [score if 0.0 < score < 1.0 else clamp(score) for score in found]
@@ -92,10 +122,10 @@ def _healthy(places: Sequence[Leg], view: View) -> Sequence[float]:
             for leg in places]
 
 
-def latencies(places: Sequence[Leg], every: Sequence[Traits], stats: Stats) -> tuple[list[float], list[float]]:
+def latencies(heads: Sequence[Key], every: Sequence[Traits], stats: Stats) -> tuple[list[float], list[float]]:
     """(p95, standard deviation) to the first token in milliseconds; the usual values until enough was measured."""
     p95s, spreads = list[float](), list[float]()
-    for record, traits in zip(stats.each([leg.head for leg in places]), every, strict=True):
+    for record, traits in zip(stats.each(heads), every, strict=True):
         told = record.latency() if record is not None else None
         if told is None:
             ms = traits.first_ms
@@ -107,15 +137,15 @@ def latencies(places: Sequence[Leg], every: Sequence[Traits], stats: Stats) -> t
     return p95s, spreads
 
 
-def _tiers(view: View, w: dict[str, float]) -> list[float]:
+def _tiers(view: View, w: dict[str, float]) -> tuple[float, ...]:
     """What specificity and affinity give to each tier, for this request."""
     ask = view.ask
     wants = specificity(ask) if ask.text and (w["specificity"] or w["tier_affinity"]) else -1.0
     if wants < 0:
-        return [0.5 * (w["specificity"] + w["tier_affinity"])] * 4
+        return (0.5 * (w["specificity"] + w["tier_affinity"]),) * 4
     least = least_tier(wants, ask.tools)
     match = (0.9 if wants <= 15 else 0.2, 0.9 if 15 < wants <= 50 else 0.4, *(2 * (0.9 if wants > 50 else 0.3,)))
-    return [w["specificity"] * match[tier] + w["tier_affinity"] * _APART[abs(tier - least)] for tier in range(4)]
+    return tuple([w["specificity"] * match[tier] + w["tier_affinity"] * _APART[abs(tier - least)] for tier in range(4)])
 
 
 def _varying(leg: Leg, healthy: float, view: View, w: dict[str, float]) -> float:

@@ -10,8 +10,8 @@ from gateway.routing.combos import Plan, Settings, StepPlan
 from gateway.routing.health import Health
 from gateway.routing.resolve import resolve
 from gateway.routing.strategies import ALIASES, STRATEGIES, named
-from gateway.routing.strategies.scoring import PACKS, WEIGHTS, normalised, scores
-from gateway.routing.strategies.view import View, apart
+from gateway.routing.strategies.scoring import PACKS, WEIGHTS, normalised, scores, sheet
+from gateway.routing.strategies.view import View
 from gateway.routing.walk import Walk
 from tests.unit.routing.scene import NOW, WALL, catalog, error, labels, provider, request
 
@@ -239,13 +239,17 @@ def test_a08_weights_sum_to_one_and_nonsense_is_left_out():
     assert all(sum(normalised({}, pack).values()) == pytest.approx(1) for pack in PACKS)
 
 
+def sheet_scores(legs, view):
+    return scores(sheet(legs, view), view)
+
+
 def test_a08_nan_telemetry_reorders_nobody():
     scene = Scene("auto", exploration=0.0, weights={"latency": 1.0})
     for each in scene.candidates.values():
         for _ in range(12):
             scene.health.stats.add(each[0], True, NOW, first_s=float("nan"))
     combo = scene.house.combos["best"]
-    found = scores(apart(combo.items), View(scene.health, NOW, "best", combo.settings))
+    found = sheet_scores(combo.items, View(scene.health, NOW, "best", combo.settings))
     assert len(set(found)) == 1
 
 
