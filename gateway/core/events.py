@@ -23,12 +23,14 @@ class Meta(Event):
     """The turn opened (role chunk, ``message_start``, ``response.created``): never payload, kept in the preamble.
 
     ``passes``: of a whole answer, its body may go to a client of the same format with the model's name changed at most.
+    ``told``: what ``raw`` says, decoded, for an encoder of the same format.
     """
     id: str = ""
     model: str = ""
     created: int = 0
     raw: bytes | None = None
     passes: bool = False
+    told: Any = None
 
 
 class Text(Event):
@@ -147,5 +149,9 @@ class Fault(Event):
 
 
 class End(Event):
-    """The upstream's own terminal ([DONE], ``message_stop``, ``response.completed``); once the last of a turn that may leave."""
+    """The upstream's own terminal ([DONE], ``message_stop``, ``response.completed``); once the last of a turn that may leave.
+
+    ``told``: what ``raw`` says, decoded, for an encoder of the same format.
+    """
     raw: bytes | None = None
+    told: Any = None

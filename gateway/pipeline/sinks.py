@@ -5,7 +5,7 @@ any failure until then still moves on to another target.
 """
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
@@ -13,7 +13,7 @@ from gateway.core.reply import fold
 from gateway.pipeline import explaining, recall
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.hop import Hop
-from gateway.wire.base import Encoder, Follower, Shown
+from gateway.wire.base import Shown
 from gateway.wire.lenient import dump
 from gateway.wire.splice import set_model
 
@@ -22,17 +22,14 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Where a turn's events go. ``model`` is the name that the client is shown ("" = the upstream's own)."""
+    """Where a turn's events go. ``model`` is the name that the client is shown ("" = the upstream's own), ``encoder`` who writes
+    the frames of a stream that has begun to leave."""
     model: str
+    encoder: Any
 
     async def raw(self, data: bytes, now: float) -> None: ...
 
     def lead(self, data: bytes) -> None: ...
-
-    @property
-    def even(self) -> bool: ...
-
-    def follow(self, said: str, number: int) -> None: ...
 
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None: ...
 
@@ -51,7 +48,7 @@ class StreamSink:
     def __init__(self, x: "Exchange") -> None:
         self.x = x
         self.model = shown_model(x)
-        self.encoder: Encoder | None = None
+        self.encoder: Any = None                     # an Encoder, from the commit point on
         self._lead = b""                             # goes before whatever is written next, in the same write
         self._ripe: list[ev.Event] = []              # let out by a timer, not yet written
         self._task: asyncio.Task[None] | None = None
@@ -64,14 +61,6 @@ class StreamSink:
     def lead(self, data: bytes) -> None:
         """Frames that passed unread, of a read whose rest says something else."""
         self._lead += data
-
-    @property
-    def even(self) -> bool:
-        """May numbered frames leave unread, as far as the encoder is concerned?"""
-        return not self._ripe and cast(Follower, self.encoder).even
-
-    def follow(self, said: str, number: int) -> None:
-        cast(Follower, self.encoder).follow(said, number)
 
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:
         """``more``: the rest of the same read follows at once, and leaves with this."""
@@ -88,7 +77,7 @@ class StreamSink:
             out = x.veil.cover(out)
         if x.notes is not None:
             x.notes.hear(out)
-        data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
+        data = self._lead + self.encoder.encode(out)
         self._lead = data if more else b""
         if data and not more:
             await x.client.write(data, now)
@@ -121,7 +110,7 @@ class StreamSink:
         if x.veil is not None:
             out = x.veil.cover(out)
         conclude(x, out)
-        data = self._lead + self.encoder.encode(out)  # type: ignore[union-attr]
+        data = self._lead + self.encoder.encode(out)
         await told(x, x.client.end(data), getattr(self.encoder, "final", None) if x.call.response_id else None)
 
     async def broke(self, error: GatewayError) -> None:
@@ -140,6 +129,7 @@ class WholeSink:
     """One body, at the end."""
 
     __slots__ = ("x", "model", "events")
+    encoder = None
 
     def __init__(self, x: "Exchange") -> None:
         self.x = x
@@ -150,11 +140,6 @@ class WholeSink:
         raise AssertionError("a whole answer has no fast lane")
 
     def lead(self, data: bytes) -> None:
-        raise AssertionError("a whole answer has no fast lane")
-
-    even = False
-
-    def follow(self, said: str, number: int) -> None:
         raise AssertionError("a whole answer has no fast lane")
 
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:

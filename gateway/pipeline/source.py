@@ -11,7 +11,7 @@ from gateway.core.errors import GatewayError
 from gateway.core.redact import Scrubber
 from gateway.upstream.transport import Reply
 from gateway.wire import names
-from gateway.wire.base import Decoder, Numbered
+from gateway.wire.base import Decoder, Follower, Numbered
 from gateway.wire.bedrock_converse.eventstream import TYPE as AWS_TYPE
 from gateway.wire.jsonl import LINES_TYPE
 from gateway.wire.sse import END, nth_end
@@ -93,7 +93,8 @@ class Source:
     def run(self, data: bytes) -> int:
         """How many bytes that this read begins with may leave unread (``Decoder.run``); ``said`` is their text."""
         decoder, veil, numbered = self._decoder, self.x.veil, self._numbered
-        if decoder is None or (veil is not None and veil.holding) or (numbered is not None and not self.x.sink.even):
+        encoder: Follower = self.x.sink.encoder
+        if decoder is None or (veil is not None and veil.holding) or (numbered is not None and not encoder.even):
             return 0
         n_frames, n_used = decoder.run(data), len(data)
         if not n_frames and n_used > LARGE and data.endswith(END):
@@ -107,7 +108,7 @@ class Source:
         if veil is not None and veil.suspects(said):
             return 0
         if numbered is not None:
-            self.x.sink.follow(said, numbered.passed())
+            encoder.follow(said, numbered.passed())
         return n_used
 
     def events(self, data: bytes) -> list[ev.Event]:

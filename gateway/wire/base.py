@@ -75,10 +75,8 @@ class Numbered(Protocol):
 class Follower(Protocol):
     """An encoder of such a format."""
 
-    @property
-    def even(self) -> bool:
-        """Are the client's numbers the upstream's own, and is what was written last a text that more may be added to?"""
-        ...
+    even: bool
+    """Are the client's numbers the upstream's own, and is what was written last a text that more may be added to?"""
 
     def follow(self, said: str, number: int) -> None:
         """Frames that add to this text, the last with this number, leave unread. Only called while ``even``."""

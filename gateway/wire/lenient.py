@@ -56,7 +56,7 @@ def dump(value: Any) -> bytes:
 
 def whole_text(text: str) -> str:
     """Joins surrogate halves that stand side by side; what has no other half is U+FFFD."""
-    if LONE.search(text) is None:
+    if text.isascii() or LONE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

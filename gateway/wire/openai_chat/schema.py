@@ -3,7 +3,7 @@
 https://platform.openai.com/docs/api-reference/chat and the habits of the many servers that copy it. Requests are typed as
 leniently as spec and contract want; frames are typed just enough to tell the plain ones, which are nearly all.
 """
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -181,6 +181,7 @@ def finish_word(word: Any) -> str:
 
 # ---------------------------------------------------------------- token counts
 MOST_TOKENS: Final = 1 << 53                     # what every client's numbers hold
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 def sound(native: Json) -> bool:
@@ -201,11 +202,58 @@ def read_usage(native: Json) -> Usage:
         if type(prompt) is type(completion) is type(total) is int and 0 <= prompt <= MOST_TOKENS \
                 and 0 <= completion <= MOST_TOKENS and 0 <= total <= MOST_TOKENS:
             return Usage(input=prompt, output=completion, total=total or prompt + completion, native=native)
+    usual = _usual(native)
+    if usual is not None:
+        return usual
     usage = _counted(native)
     if not sound(native):
         clean = _without_odd(native)
         usage.native = {**clean, "prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total}
     return usage
+
+
+class _Details(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    cached_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    reasoning_tokens: Count = 0
+    audio_tokens: Count = 0
+    text_tokens: Count = 0
+    image_tokens: Count = 0
+    accepted_prediction_tokens: Count = 0
+    rejected_prediction_tokens: Count = 0
+
+
+class _Usual(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A usage object of OpenAI's own, of chat or of responses."""
+    total_tokens: Count
+    prompt_tokens: Count | msgspec.UnsetType = msgspec.UNSET
+    input_tokens: Count | msgspec.UnsetType = msgspec.UNSET
+    completion_tokens: Count | msgspec.UnsetType = msgspec.UNSET
+    output_tokens: Count | msgspec.UnsetType = msgspec.UNSET
+    prompt_tokens_details: _Details | None = None
+    input_tokens_details: _Details | None = None
+    completion_tokens_details: _Details | None = None
+    output_tokens_details: _Details | None = None
+
+
+_NO_DETAILS: Final = _Details()
+
+
+def _usual(native: Json) -> Usage | None:
+    """What nearly all say, in one conversion; None for anything that has another member or an odd number."""
+    try:
+        told = msgspec.convert(native, _Usual)
+    except msgspec.ValidationError:
+        return None
+    into = told.prompt_tokens_details or told.input_tokens_details or _NO_DETAILS
+    out = told.completion_tokens_details or told.output_tokens_details or _NO_DETAILS
+    prompt = told.prompt_tokens if told.prompt_tokens is not msgspec.UNSET else told.input_tokens or 0
+    completion = told.completion_tokens if told.completion_tokens is not msgspec.UNSET else told.output_tokens or 0
+    total, reasoning = told.total_tokens, out.reasoning_tokens
+    if reasoning and total == prompt + completion + reasoning:
+        completion += reasoning
+    return Usage(prompt, completion, into.cached_tokens, into.cache_write_tokens, reasoning, total or prompt + completion,
+                 native=native)
 
 
 def _without_odd(native: Json) -> Json:

@@ -36,7 +36,7 @@ _PART: Final = {ev.Text: ("message", "output_text"), ev.Refusal: ("message", "re
 class Encoder:
     """One stream to one client."""
 
-    __slots__ = ("_final", "_last", "_shown", "_same", "_paper", "_hot", "_even", "_opened", "_base", "_theirs", "_current", "_calls",
+    __slots__ = ("even", "_final", "_last", "_shown", "_same", "_paper", "_hot", "_opened", "_base", "_theirs", "_current", "_calls",
                  "_origins", "_usage", "_finish", "_over", "_refused", "_used")
 
     def __init__(self, shown: Shown) -> None:
@@ -46,7 +46,7 @@ class Encoder:
         self._same = shown.same
         self._paper = Paper()
         self._hot: Part | None = None            # where plain text goes, if nothing else has to be looked at
-        self._even = False                       # … the upstream's own frames too: their numbers are the client's
+        self.even = False                        # … the upstream's own frames too: their numbers are the client's
         self._opened = b""                       # the upstream's first frame …
         self._base: Json | None = None           # … and the response in it, or ours
         self._theirs: dict[int, Item] = {}       # the upstream's items by its own numbers
@@ -66,17 +66,17 @@ class Encoder:
             if hot is not None and type(event) is ev.Text and not event.choice:
                 if event.raw is None:
                     if event.text:
-                        self._even = False
+                        self.even = False
                         hot.texts.append(event.text)
                         out += (hot.lead, quoted(event.text), hot.tail % paper.next())
                     continue
-                if self._even:
+                if self.even:
                     hot.texts.append(event.text)
                     paper.stale = event.raw
                     out += (_DELTA, event.raw, END)
                     continue
             if not self._over and not getattr(event, "choice", 0):
-                self._hot = None
+                self._hot, self.even = None, False
                 _WRITE[type(event)](self, event)
         return b"".join(out)
 
@@ -87,14 +87,10 @@ class Encoder:
             self._final = load(self._last)[0]["response"]
         return self._final
 
-    @property
-    def even(self) -> bool:
-        return self._even and self._hot is not None
-
     def follow(self, said: str, number: int) -> None:
-        assert self._hot is not None
-        self._hot.texts.append(said)
-        self._paper.skip(number)
+        self._hot.texts.append(said)  # type: ignore[union-attr]
+        paper = self._paper
+        paper.number, paper.stale = number, None
 
     def _begin(self, meta: ev.Meta | None = None) -> None:
         """The response has begun; the frames that say so, unless they are out."""
@@ -105,7 +101,7 @@ class Encoder:
         paper.id = own.id if own and not self._shown.kept_as else response_id(self._shown)
         if own is not None and own.raw is not None:
             self._opened = raw = self._ours(own.raw)
-            paper.copy("response.created", number_in(raw), raw)
+            paper.copy("response.created", own.told.sequence_number if own.told is not None else number_in(raw), raw)
             return
         self._base = skeleton(self._shown, paper.id, own.created if own else 0)
         paper.write("response.created", response=self._base)
@@ -143,7 +139,6 @@ class Encoder:
         part.texts.append(event.text)
         self._paper.out += (part.lead, quoted(event.text), part.tail % self._paper.next())
         self._hot = part if kind == part.kind == "output_text" else None
-        self._even = False
 
     def _said_raw(self, text: str, raw: bytes) -> bool:
         """Copy a delta of the upstream's, if its item is known here and not over."""
@@ -162,9 +157,8 @@ class Encoder:
         self._paper.copy(told.type, told.sequence_number, raw, item)
         part.texts.append(text)
         alone = [other for other in self._theirs.values() if not other.done] == [item]
-        self._even = alone and item.index == item.theirs and told.sequence_number > before
-        if part.kind == "output_text" and self._even:
-            self._hot = part
+        if alone and part.kind == "output_text" and item.index == item.theirs and told.sequence_number > before:
+            self.even, self._hot = True, part
             part.lead = part.lead or item.lead(part)
         return True
 
@@ -196,7 +190,8 @@ class Encoder:
         if raw is None:                          # of an answer that did not stream
             told, raw = by_hand(told), dump(told)
             told.sequence_number = -1
-        self._begin()
+        if not self._paper.id:
+            self._begin()
         kind = told.type
         if kind == "response.output_item.added":
             return self._added(told, raw)
@@ -208,7 +203,8 @@ class Encoder:
         if kind in PART_ADDED and item.index < 0:
             item.pending.append((told, raw))
             return
-        self._catch_up(item)
+        if len(self._theirs) > 1:
+            self._catch_up(item)
         if kind in PART_DONE:
             self._part_done(item, told, raw)
         elif kind in PART_OF:
@@ -325,14 +321,13 @@ class Encoder:
             self._paper.end(item, status if item is items[-1] else "completed")
         self._over = True
         if event.raw is not None and self._same:
-            return self._terminal(event.raw, status, details)
+            return self._terminal(event.raw, event.told or told_by(event.raw), status, details)
         self._final = ended({**self._begun(), "model": self._shown.model}, status, details, [item.final for item in items],
                             self._usage, self._same)
         self._paper.write("response." + status, response=self._final)
 
-    def _terminal(self, raw: bytes, status: str, details: Json | None) -> None:
+    def _terminal(self, raw: bytes, told: Told, status: str, details: Json | None) -> None:
         """The upstream's own last frame, with what it says wrongly put right."""
-        told = told_by(raw)
         theirs, kind = told.response, "response." + status
         assert theirs is not None
         fits = alike(theirs.output, [item.gist for item in self._paper.items])

@@ -8,6 +8,7 @@ from gateway.wire.lenient import dump
 from gateway.wire.openai_responses import calls
 from gateway.wire.openai_responses.parts import FORMS, Item, Part, number_in, renumbered
 from gateway.wire.openai_responses.schema import ID_PREFIX, Json
+from gateway.wire.sse import END
 
 HELD: Final = frozenset({"message", "reasoning"})        # items that are told when they say something
 ARGUMENTS: Final = {
@@ -19,30 +20,26 @@ ARGUMENTS: Final = {
 class Paper:
     """One stream's output. ``out`` is what was written since the last read."""
 
-    __slots__ = ("out", "id", "items", "stale", "_number", "_made")
+    __slots__ = ("out", "id", "items", "number", "stale", "_made")
 
     def __init__(self) -> None:
         self.out: list[bytes] = []
         self.id = ""                             # of the response
         self.items: list[Item] = []              # told, in their order
-        self.stale: bytes | None = None          # a frame that was written since the last number was noted
-        self._number = -1
+        self.number = -1                         # of the last frame …
+        self.stale: bytes | None = None          # … unless this one was written after it
         self._made = 0
 
     # ------------------------------------------------------------------ frames
     def next(self) -> int:
-        self._number = self.last() + 1
-        return self._number
+        self.number = self.last() + 1
+        return self.number
 
     def last(self) -> int:
         """The last sequence number that was written."""
         if self.stale is not None:
-            self._number, self.stale = number_in(self.stale), None
-        return self._number
-
-    def skip(self, number: int) -> None:
-        """Frames up to this number have left by another way."""
-        self._number, self.stale = number, None
+            self.number, self.stale = number_in(self.stale), None
+        return self.number
 
     def write(self, kind: str, **fields: Any) -> None:
         """A frame of ours."""
@@ -56,8 +53,8 @@ class Paper:
             raw = renumbered(raw, "output_index", item.index)
         if number <= last:
             raw, number = renumbered(raw, "sequence_number", last + 1), last + 1
-        self._number = number
-        self.out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), raw))
+        self.number = number
+        self.out += (b"event: %b\ndata: " % kind.encode(), raw, END)
 
     def new_id(self, kind: str) -> str:
         self._made += 1

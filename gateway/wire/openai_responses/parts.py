@@ -31,7 +31,7 @@ _OUTPUT: Final = re.compile(rb'"output_index"\s*:\s*\d+')
 class Part:
     """One part. ``told``: its opening, ``texted``: its whole text, ``closed``: its end have been written."""
 
-    __slots__ = ("kind", "place", "texts", "told", "texted", "closed", "lead", "tail", "end")
+    __slots__ = ("kind", "place", "texts", "told", "texted", "closed", "lead", "tail", "end", "_whole", "_of")
 
     def __init__(self, kind: str, place: int) -> None:
         self.kind = kind
@@ -41,12 +41,16 @@ class Part:
         self.lead = b""                          # how a delta of ours begins and ends
         self.tail = b',"logprobs":[],"sequence_number":%d}\n\n' if kind == "output_text" else b',"sequence_number":%d}\n\n'
         self.end = b""                           # the frame in which the upstream finished it
+        self._whole = self._of = ""              # the text without halves of characters, and of what
 
     @property
     def text(self) -> str:
         if len(self.texts) != 1:
             self.texts = ["".join(self.texts)]
-        return whole_text(self.texts[0])
+        said = self.texts[0]
+        if said is not self._of:
+            self._whole, self._of = whole_text(said), said
+        return self._whole
 
     def finished(self) -> Json:
         if self.end:

@@ -61,5 +61,5 @@ def ended(base: Json, status: str, details: Json | None, output: list[Json], usa
 
 def counted(usage: Any) -> bool:
     """Does a usage object hold what clients cannot do without? Codex gives up where ``total_tokens`` is missing."""
-    return isinstance(usage, dict) and all(isinstance(usage.get(name), int)
-                                           for name in ("input_tokens", "output_tokens", "total_tokens"))
+    return isinstance(usage, dict) and isinstance(usage.get("input_tokens"), int) and isinstance(usage.get("output_tokens"), int) \
+        and isinstance(usage.get("total_tokens"), int)

@@ -83,26 +83,26 @@ class Decoder:
     def run(self, data: bytes) -> int:
         """Frames that go on with the text of the last one, numbered on (``base.Decoder.run``, ``base.Numbered``)."""
         flow = self._flow
-        if flow is None or self._over or not self._split.idle or len(data) > self._limit:
+        if flow is None or self._over or not data.endswith(END) or b"\r" in data or not self._split.idle or len(data) > self._limit:
             return 0
-        frames = data.split(END)
-        if frames.pop() or b"\r" in data or data.count(b"\n") != _LINES * len(frames) or not is_utf8(data):
+        n_frames, rest = divmod(data.count(b"\n"), _LINES)
+        if rest or not (data.isascii() or is_utf8(data)):
             return 0
-        number, said = self._ledger.number, []
-        for frame in frames:
+        number, said = self._ledger.number, ""
+        for frame in (data[:-2],) if n_frames == 1 else data[:-2].split(END):
             if not frame.startswith(_LEAD):
                 return 0
             try:
                 delta = _decode_delta(frame[_N_LEAD:])
-            except (msgspec.DecodeError, RecursionError):
+            except ODD:
                 return 0
             if delta.sequence_number <= number or not delta.delta or delta.type != _TEXT or delta.item_id != flow.item_id \
                     or delta.output_index != flow.output_index or delta.content_index != flow.content_index:
                 return 0
             number = delta.sequence_number
-            said.append(delta.delta)
-        self._number, self.said = number, "".join(said)
-        return len(frames)
+            said += delta.delta
+        self._number, self.said = number, said
+        return n_frames
 
     def passed(self) -> int:
         self._ledger.number = self._number
@@ -180,7 +180,7 @@ class Decoder:
         except ODD:
             return False
         ledger = self._ledger
-        if self._same and (told.sequence_number <= ledger.number or not is_utf8(data)):
+        if self._same and (told.sequence_number <= ledger.number or not (data.isascii() or is_utf8(data))):
             return False
         if told.response is None:
             if not self._begun or not straight.fits(told, ledger):
@@ -204,20 +204,23 @@ class Decoder:
                 return False
         elif told.type not in straight.OPENINGS or response.output is None or not response.status:
             return False
-        raw = ledger.renamed(data, response.model) if self._same else None
-        if self._same and raw is None:
-            return False
-        ledger.opens(response.id, response.model, response.created_at)
+        raw = None
+        if self._same:
+            raw = data if not ledger.shown or response.model == ledger.shown else ledger.renamed(data, response.model)
+            if raw is None:
+                return False
+        if not ledger.id:
+            ledger.opens(response.id, response.model, response.created_at)
         if over:
             self._over = True
             if response.usage is not None:
                 out.append(read_usage(response.usage))
-            out += (ev.Finish("tool_calls" if self._reader.called else "stop"), ev.End(raw))
+            out += (ev.Finish("tool_calls" if self._reader.called else "stop"), ev.End(raw, told))
             return True
         opened = None
         if not self._begun:
             self._begun, opened = True, raw if told.type == "response.created" else None
-            out.append(ev.Meta(ledger.id, response.model, ledger.created, opened))
+            out.append(ev.Meta(ledger.id, response.model, ledger.created, opened, told=told))
         if raw is not None and opened is None:
             out.append(ev.Opaque(WIRE, "frame", told, raw))
         return True
