@@ -233,6 +233,7 @@ class Connection(asyncio.Protocol):
         named = {name.lower(): value for name, value in fields.items()}
         if len(named) != n_fields:
             named = merged(head)
+        fields.clear()                                            # a stream may be long: what it began with is kept once
         coding = named.get(b"transfer-encoding")
         if status < 100 or (coding is not None and coding.lower() != b"chunked"):
             self._over(NOT_HTTP)
