@@ -9,7 +9,7 @@ from tests.talk import ask
 PAGES = {
     "overview": "Who answered", "live": "Nothing is under way", "requests": "steady-large", "usage": "By model", "logs": "outcome=ok", "providers": "All, in the order in which they are asked",
     "provider/quick": "Models", "explain/best": "best is a combo", "playground": "Nothing asked yet", "config": "What differs from the defaults",
-    "combos": "one after the other", "keys": "in the file", "audit": "Nothing was changed yet",
+    "combos": "one after the other", "keys": "in the file", "savings": "Nothing was looked up yet", "audit": "Nothing was changed yet",
 }
 
 

@@ -12,12 +12,13 @@ import provider from "./views/provider.js";
 import providers from "./views/providers.js";
 import request from "./views/request.js";
 import requests from "./views/requests.js";
+import savings from "./views/savings.js";
 import usage from "./views/usage.js";
 
-export const VIEWS = { overview, live, requests, request, usage, providers, provider, combos, explain, playground, keys, config, logs, audit };
+export const VIEWS = { overview, live, requests, request, usage, providers, provider, combos, explain, playground, keys, savings, config, logs, audit };
 
 export const GROUPS = [
   ["Watch", ["overview", "live", "requests", "usage", "logs"]],
   ["Route", ["providers", "combos", "explain", "playground"]],
-  ["Manage", ["keys", "config", "audit"]],
+  ["Manage", ["keys", "savings", "config", "audit"]],
 ];

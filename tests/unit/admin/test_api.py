@@ -334,3 +334,15 @@ async def test_usage_is_summed_by_whatever_one_asks(operator, upstream, store, t
         assert sum(row["requests"] for row in told["largest"][name]) == 3 == sum(row["requests"] for row in told["over_time"])
     assert {row["measure"] for row in told["timings"]} >= {"latency", "ttft"}
     assert (await page.get("/usage?hours=8000")).json["step"] == "day"
+
+
+async def test_what_the_cache_saves_is_told_and_it_can_be_emptied(operator, upstream):
+    up = await upstream(say.reply("hello"))
+    page = await operator("[cache]\nenabled = true\n" + client_key() + provider(up, "up"))
+    body = {"model": "m", "temperature": 0, "messages": [{"role": "user", "content": "hi"}]}
+    for _ in range(2):
+        await ask(page.base_url, body)
+    told = (await page.get("/savings")).json
+    assert (told["cache"]["always"], told["cache"]["hits"], told["cache"]["entries"]) == (True, 1, 1)
+    assert (await page.post("/cache/clear")).json == {"cleared": 1}
+    assert (await page.get("/savings")).json["cache"]["entries"] == 0

@@ -1,0 +1,61 @@
+"""What does the gateway save? Answers that were given again, and prompts that were made smaller, where this version does."""
+from typing import Any
+
+import msgspec
+
+from gateway.admin.visit import Facts, Visit
+from gateway.config.available import NOT_YET
+
+
+class CacheStatus(Facts, frozen=True):
+    """Whole answers, replayed; counts since the start. ``always``: for every client; else for those that ask for it."""
+    always: bool
+    ttl_s: float
+    entries: int
+    bytes: int
+    max_entries: int
+    max_bytes: int
+    under_way: int
+    hit_rate: float | None
+    hits: int
+    misses: int
+    waited: int
+    stored: int
+    evicted: int
+    too_large: int
+    saved_input_tokens: int
+    saved_output_tokens: int
+
+
+class CompressionStatus(Facts, frozen=True):
+    """Prompts, made smaller. ``counts``: whatever is counted, by name."""
+    available: bool
+    mode: str
+    counts: dict[str, Any]
+
+
+class Savings(Facts, frozen=True):
+    """Both."""
+    cache: CacheStatus
+    compression: CompressionStatus
+
+
+class Cleared(Facts, frozen=True):
+    """How many answers are gone."""
+    cleared: int
+
+
+async def savings(visit: Visit) -> Savings:
+    ground = visit.ground
+    settings, config = ground.snapshot.cache, ground.snapshot.config
+    told = getattr(ground, "compression", None)      # not every version has it
+    counts = told.status() if told is not None else {}
+    cache = {**ground.replays.status(), "always": settings.enabled, "ttl_s": settings.ttl_s}
+    return Savings(cache=msgspec.convert(cache, CacheStatus),
+                   compression=CompressionStatus(available="compression" not in NOT_YET, mode=config.compression.mode, counts=counts))
+
+
+async def clear(visit: Visit) -> Cleared:
+    n = visit.ground.replays.clear()
+    visit.note("cache.clear", "", f"{n} answers")
+    return Cleared(cleared=n)
