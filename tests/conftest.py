@@ -2,7 +2,7 @@
 import asyncio
 import importlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -11,6 +11,7 @@ from gateway.cli.loop import factory
 from gateway.core.clock import Clock
 from gateway.mock.upstream import Answering, Upstream
 from gateway.upstream.aiohttp_transport import AiohttpTransport
+from tests import postgres
 from tests.transports import CHOSEN
 
 KEY = "gw-test-key"
@@ -49,6 +50,14 @@ def upstream(stack) -> StartUpstream:
     async def start(answer: Answering) -> Upstream:
         return await stack.enter_async_context(Upstream(answer))
     return start
+
+
+@pytest.fixture(scope="session")
+def pg_server() -> Iterator[str]:
+    """The address of a PostgreSQL server, started when the first test wants it; tests.postgres.schema makes an empty place there."""
+    postgres.required()
+    with postgres.server() as address:
+        yield address
 
 
 class Unread:

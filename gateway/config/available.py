@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gateway.config.decode import schema
-from gateway.config.places import MEMORY, SQLITE
 from gateway.config.problems import Problems
-from gateway.config.schema import Config, Store, Table
+from gateway.config.schema import Config, Table
 from gateway.core.secret import Secret
 
 Unless = Callable[[Any], bool]
@@ -27,14 +26,9 @@ def empty(value: Any) -> bool:
     return not _plain(value)
 
 
-def local(value: Any) -> bool:
-    return value == MEMORY or str(value).startswith(SQLITE)
-
-
 # path -> (is this value fine?, what may be written now)
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
-    "store.url": (local, f'"memory:" or "{Store().url}"'),
     "state.url": (one_of("memory:"), '"memory:"'),
     "combos[].strategy": (none_of("fusion"), "another strategy"),
     "combos[].judge": (empty, "nothing"),

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from gateway.config.problems import Problems
 from gateway.config.problems import render as render
@@ -105,6 +105,14 @@ def _clashes(providers: tuple[Provider, ...], paths: Mapping[int, str], problems
                     problems.warn(path, f"the alias {alias!r} already means {aliases[alias]!r}, which wins")
 
 
+def _password(address: str) -> str:
+    """The one inside of an address."""
+    try:
+        return unquote(urlsplit(address).password or "")
+    except ValueError:
+        return ""
+
+
 def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -> tuple[str, ...]:
     """Every value that must never be shown."""
     found: dict[str, None] = dict.fromkeys(key.key.reveal() for key in config.auth.keys)
@@ -112,6 +120,8 @@ def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -
     found |= dict.fromkeys((config.metrics.key.reveal(), *config.otel.headers.values()))
     for hook in config.webhooks:
         found |= dict.fromkeys((hook.url.reveal(), hook.secret.reveal()))
+    if known := _password(config.store.url):
+        found[known] = None
     for provider in providers:
         found |= dict.fromkeys(provider.keys)
         if provider.proxy and (password := urlsplit(provider.proxy).password):

@@ -1,13 +1,16 @@
 """Where does state live? The state directory (contract 1), and the store's address in it."""
+import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from gateway.config.problems import Problems
 from gateway.config.schema import Store
 
 MEMORY: Final = "memory:"
 SQLITE: Final = "sqlite:"
+SERVERS: Final = ("postgresql:", "postgres:")
 
 
 def state_directory(env: Mapping[str, str]) -> Path | None:
@@ -21,8 +24,13 @@ def state_directory(env: Mapping[str, str]) -> Path | None:
 
 
 def store_address(url: str, env: Mapping[str, str], problems: Problems) -> str:
-    """``memory:``, or ``sqlite:`` with an absolute path. The default is memory where there is no place for a file."""
+    """``memory:``, ``postgresql://…``, or ``sqlite:`` with an absolute path. The default is memory where no file has a
+    place."""
+    if url.startswith(SERVERS):
+        return server_address(url, problems)
     if not url.startswith(SQLITE):
+        if url != MEMORY:
+            problems.add("store.url", 'is none of "sqlite:FILE", "memory:" and "postgresql://…"')
         return MEMORY
     name = url.removeprefix(SQLITE)
     if not name or name.endswith("/"):
@@ -34,3 +42,19 @@ def store_address(url: str, env: Mapping[str, str], problems: Problems) -> str:
             problems.add("store.url", "needs an absolute path where neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set")
         return MEMORY
     return SQLITE + str(((base or Path()) / name).absolute())
+
+
+def server_address(url: str, problems: Problems) -> str:
+    """A database on a server. What is in the address is not told: it holds a password."""
+    if importlib.util.find_spec("asyncpg") is None:
+        problems.add("store.url", "needs a package: pip install 'gateway[postgres]'")
+        return MEMORY
+    try:
+        parts = urlsplit(url)
+        named = bool(parts.path.strip("/")) and (parts.port is None or parts.port > 0) and (parts.hostname or "host=" in parts.query)
+    except ValueError:
+        named = False
+    if not named:
+        problems.add("store.url", "is no address of a database; write postgresql://user:password@host:5432/database")
+        return MEMORY
+    return "postgresql:" + url.partition(":")[2]

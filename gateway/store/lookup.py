@@ -16,6 +16,14 @@ BUSY_S: Final = 5.0
 @asynccontextmanager
 async def looking(address: str) -> AsyncIterator[Read]:
     """``read`` for the functions of ``store.reading`` and ``store.totals``. Raises GatewayError where there is nothing to read."""
+    if address.startswith("postgresql:"):
+        from gateway.store.postgres import ServerReader
+        reader = ServerReader(address)
+        try:
+            yield reader.rows
+        finally:
+            await reader.close()
+        return
     if not address.startswith("sqlite:"):
         raise GatewayError("internal", "Only a store that is kept can be read from outside; this one lives in the gateway's memory.")
     path = Path(address.removeprefix("sqlite:"))

@@ -7,7 +7,10 @@ from gateway.store.memory import MemoryStore
 
 
 def store_at(address: str, clock: Clock) -> Store:
-    """``memory:``, or ``sqlite:`` with an absolute path. Nothing is touched before ``open``."""
+    """``memory:``, ``sqlite:`` with an absolute path, or ``postgresql://…``. Nothing is touched before ``open``."""
+    if address.startswith("postgresql:"):
+        from gateway.store.postgres import PostgresStore
+        return PostgresStore(address, clock)
     if not address.startswith("sqlite:"):
         return MemoryStore(clock)
     from gateway.store.sqlite import SqliteStore

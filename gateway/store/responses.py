@@ -28,10 +28,10 @@ TRIM: Final = """DELETE FROM responses WHERE id IN (
     SELECT id FROM (
         SELECT id, row_number() OVER newest AS place, sum(n_bytes) OVER newest AS upto FROM responses
         WINDOW newest AS (ORDER BY created DESC, id ROWS UNBOUNDED PRECEDING)
-    ) WHERE place > ? OR upto > ?)"""
+    ) AS aged WHERE place > ? OR upto > ?)"""
 _COLUMNS: Final = "r.id, r.owner, r.created, r.previous, r.target, r.body, r.input"
 CHAIN: Final = f"""WITH RECURSIVE back (id, depth) AS (
-    SELECT ?, 1
+    SELECT CAST(? AS TEXT), 1
     UNION ALL
     SELECT r.previous, depth + 1 FROM back JOIN responses r ON r.id = back.id
     WHERE r.owner = ? AND r.previous <> '' AND depth < ?

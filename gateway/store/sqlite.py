@@ -10,15 +10,9 @@ import aiosqlite
 
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
-from gateway.store.answers import SqliteAnswers
-from gateway.store.audit import SqliteAudit
-from gateway.store.combos import SqliteCombos
-from gateway.store.keys import SqliteKeys, SqliteSpent
-from gateway.store.ledger import Ledger
-from gateway.store.responses import SqliteResponses
+from gateway.store.database import DatabaseStore
 from gateway.store.sqlite_file import BUSY_MS, SqliteFile
-from gateway.store.state import SqliteState
-from gateway.store.writer import Writer, log, reason
+from gateway.store.writer import log, reason
 
 Rows = Iterable[sqlite3.Row]
 READ_S: Final = 10.0
@@ -59,33 +53,9 @@ class Reader:
                 log.warning("a reader of the store did not close properly")
 
 
-class SqliteStore:
+class SqliteStore(DatabaseStore):
     """``sqlite:``."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         file = SqliteFile(path)
-        self.writer = Writer(file)
-        self.reader = Reader(file)
-        self.responses = SqliteResponses(self.writer, self.reader.rows, clock)
-        self.state = SqliteState(self.writer, self.reader.rows, clock)
-        self.audit = SqliteAudit(self.writer, self.reader.rows)
-        self.answers = SqliteAnswers(self.writer, self.reader.rows)
-        self.keys = SqliteKeys(self.writer, self.reader.rows)
-        self.combos = SqliteCombos(self.writer, self.reader.rows)
-        self.spent = SqliteSpent(self.writer, self.reader.rows)
-        self.pages = Reader(file)             # the operator's: nobody's request waits for what they look at
-        self.ledger = Ledger(self.writer, self.pages.rows)
-
-    @property
-    def reachable(self) -> bool:
-        return not self.writer.failing
-
-    async def open(self) -> None:
-        await self.writer.open()
-        await self.responses.open()
-
-    async def close(self) -> None:
-        await self.ledger.settle()
-        await self.reader.close()
-        await self.pages.close()
-        await self.writer.close()
+        super().__init__(file, Reader(file), Reader(file), clock)

@@ -11,7 +11,8 @@ from gateway.store.writer import Row, Writer
 Read = Callable[[str, tuple[Any, ...]], Awaitable[Iterable[Any]]]
 
 MAX_LOADED: Final = 50_000
-PUT: Final = "INSERT OR REPLACE INTO routing_state (book, key, value, until) VALUES (?, ?, ?, ?)"
+PUT: Final = """INSERT INTO routing_state (book, key, value, until) VALUES (?, ?, ?, ?)
+ON CONFLICT (book, key) DO UPDATE SET value = excluded.value, until = excluded.until"""
 FORGET: Final = "DELETE FROM routing_state WHERE book = ? AND key = ?"
 EXPIRE: Final = "DELETE FROM routing_state WHERE until <= ?"
 LOAD: Final = "SELECT book, key, value, until FROM routing_state WHERE until > ? ORDER BY until DESC LIMIT ?"

@@ -46,7 +46,7 @@ class FileVault:
 
     async def load(self) -> dict[str, str]:
         found = await asyncio.to_thread(self._read)
-        return {name: token for name, value in found.items() if (token := self._opened(name, value)) is not None}
+        return {name: token for name, value in found.items() if (token := opened(self._sealer, name, value)) is not None}
 
     async def keep(self, name: str, value: str) -> None:
         async with self._lock:
@@ -56,23 +56,10 @@ class FileVault:
         """Seal everything under the current master key; how many. Raises ValueError where one does not open."""
         async with self._lock:
             kept = await asyncio.to_thread(self._read)
-            for name, value in kept.items():
-                kept[name] = self._sealer.open_line(value, _place(name)) if is_sealed(value) else value
-            if kept:
-                await asyncio.to_thread(self._put, {name: self._sealed(name, value) for name, value in kept.items()})
+            plain = {name: opened(self._sealer, name, value, strict=True) or "" for name, value in kept.items()}
+            if plain:
+                await asyncio.to_thread(self._put, {name: sealed(self._sealer, name, value) for name, value in plain.items()})
         return len(kept)
-
-    def _opened(self, name: str, value: str) -> str | None:
-        if not is_sealed(value):
-            return value
-        try:
-            return self._sealer.open_line(value, _place(name))
-        except ValueError as error:
-            log.error("a rotated token of %s %s; that of the configuration is used", name.rpartition(" ")[0], error)
-            return None
-
-    def _sealed(self, name: str, value: str) -> str:
-        return value if is_sealed(value) else self._sealer.seal_line(value, _place(name))
 
     def _read(self) -> dict[str, str]:
         try:
@@ -89,7 +76,7 @@ class FileVault:
             kept = {}                                # half a file of somebody else's making holds nothing of ours
         kept[name] = value
         if self._sealer:
-            kept = {name: self._sealed(name, value) for name, value in kept.items()}
+            kept = {name: sealed(self._sealer, name, value) for name, value in kept.items()}
         self._put(kept)
 
     def _put(self, kept: dict[str, str]) -> None:
@@ -104,10 +91,30 @@ class FileVault:
 
 
 def vault_at(address: str, sealer: Sealer) -> Vault:
-    """Beside the store of this address."""
+    """Beside the store of this address, or in it where it is a server."""
+    if address.startswith("postgresql:"):
+        from gateway.store.postgres_vault import PostgresVault
+        return PostgresVault(address, sealer)
     if not address.startswith("sqlite:"):
         return MemoryVault()
     return FileVault(Path(address.removeprefix("sqlite:")).with_name(NAME), sealer)
+
+
+def opened(sealer: Sealer, name: str, value: str, strict: bool = False) -> str | None:
+    """The token; None where no key opens it, ``strict``: ValueError then."""
+    if not is_sealed(value):
+        return value
+    try:
+        return sealer.open_line(value, _place(name))
+    except ValueError as error:
+        if strict:
+            raise
+        log.error("a rotated token of %s %s; that of the configuration is used", name.rpartition(" ")[0], error)
+        return None
+
+
+def sealed(sealer: Sealer, name: str, value: str) -> str:
+    return value if is_sealed(value) else sealer.seal_line(value, _place(name))
 
 
 def _place(name: str) -> str:

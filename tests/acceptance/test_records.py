@@ -7,6 +7,7 @@ import pytest
 from gateway.mock import script as say
 from gateway.pipeline.captured import BODY_LIMIT
 from gateway.store import reading, totals
+from tests import postgres
 from tests.acceptance.wires import PRICE, SHAPES
 from tests.conftest import client_key, provider
 from tests.talk import ASK, AUTH, ask
@@ -193,8 +194,9 @@ async def test_r04_nothing_is_kept_unless_somebody_wants_it(gateway, upstream, t
 
 
 # ---------------------------------------------------------------- the ledger
-@pytest.mark.parametrize("url", ["memory:", "sqlite:{}/x.db"])
-async def test_r03_every_request_is_in_the_ledger_whatever_its_end(gateway, upstream, tmp_path, url):
+@pytest.mark.parametrize("url", ["memory:", "sqlite:{}/x.db", "postgresql:"])
+async def test_r03_every_request_is_in_the_ledger_whatever_its_end(gateway, upstream, tmp_path, url, request):
+    url = await postgres.schema(request.getfixturevalue("pg_server")) if url == "postgresql:" else url
     a, b = await upstream(say.error(500)), await upstream([say.stream("Hello"), say.error(500), say.reply("Hi")])
     base_url = await gateway(f'[store]\nurl = "{url.format(tmp_path)}"\n[routing]\ntransient_cooldown_s = 0\n' + client_key()
                              + provider(a, "a", priced()) + provider(b, "b", priced(), keys='["sk-b-12345678"]'))

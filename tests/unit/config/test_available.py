@@ -12,7 +12,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
 
 @pytest.mark.parametrize(("text", "path"), [
     ("[server]\nworkers = 2", "server.workers"),
-    ('[store]\nurl = "postgresql://x"', "store.url"),
     ('[state]\nurl = "redis://x"', "state.url"),
     (upstream('[[combos]]\nname = "best"\nstrategy = "fusion"\ntargets = ["a/m"]'), "combos[0].strategy"),
     (upstream('[[combos]]\nname = "best"\njudge = "a/m"\ntargets = ["a/m"]'), "combos[0].judge"),

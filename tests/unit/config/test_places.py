@@ -5,7 +5,7 @@ import pytest
 
 from gateway.config.places import state_directory, store_address
 from gateway.config.problems import Problems
-from tests.unit.config.files import refused
+from tests.unit.config.files import good, refused
 
 
 @pytest.mark.parametrize(("env", "place"), [
@@ -33,6 +33,28 @@ def test_a_store_is_below_the_state_directory_unless_its_path_is_absolute(url, a
 
 def test_the_default_store_without_a_home_is_memory():
     assert store_address("sqlite:gateway.db", {}, Problems()) == "memory:"
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:p@db.example:5432/gw", "postgres://u:p@db.example/gw", "postgresql:///gw?host=/run/pg"])
+def test_a_server_is_taken_as_it_is(url):
+    pytest.importorskip("asyncpg")
+    assert store_address(url, {}, Problems()) == "postgresql:" + url.partition(":")[2]
+
+
+@pytest.mark.parametrize("url", ["postgresql://", "postgresql://host", "postgresql://u:secretpass@h:x/gw", "postgresql:///gw", "mysql://h/gw", "gateway.db"])
+def test_what_is_no_store_is_refused_without_repeating_it(url):
+    (message,) = refused(f'[store]\nurl = "{url}"').values()
+    assert "secretpass" not in message
+
+
+def test_a_server_without_its_package_is_refused(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "pip install 'gateway[postgres]'" in refused('[store]\nurl = "postgresql://u:p@h/gw"')["store.url"]
+
+
+def test_its_password_is_a_secret():
+    pytest.importorskip("asyncpg")
+    assert "pass/word" in good('[store]\nurl = "postgresql://u:pass%2Fword@h/gw"').secrets
 
 
 @pytest.mark.parametrize("url", ["sqlite:", "sqlite:dir/", "sqlite:other.db"])

@@ -19,14 +19,6 @@ from tests.unit.store.scene import DAY, HOUR, WALL, StillClock, attempt, finishe
 TWO = (attempt("b", "m", error="rate_limited"), attempt(usage=Usage(input=100, output=10), cost=0.002))
 
 
-@pytest.fixture(params=["memory:", "sqlite:"])
-async def store(request, tmp_path):
-    kept = store_at(request.param + (str(tmp_path / "x.db") if request.param != "memory:" else ""), StillClock())
-    await kept.open()
-    yield kept
-    await kept.close()
-
-
 async def noted(store, *calls):
     for call in calls:
         store.ledger.add(call)

@@ -9,10 +9,10 @@ from tests.unit.store.scene import WALL, StillClock, finished
 DAY_S = 86_400
 
 
-@pytest.fixture
-async def store(tmp_path, monkeypatch):
+@pytest.fixture(params=["sqlite:", "postgresql:"])
+async def store(request, address_of, monkeypatch):
     monkeypatch.setattr(retention, "PAUSE_S", 0)
-    kept = store_at(f"sqlite:{tmp_path / 'x.db'}", StillClock())
+    kept = store_at(await address_of(request.param), StillClock())
     await kept.open()
     yield kept
     await kept.close()
@@ -68,7 +68,6 @@ async def test_bodies_are_bounded_by_number_and_by_size(store, monkeypatch):
 
 async def test_a_disk_that_takes_nothing_ends_the_round(store):
     await aged(store, 60)
-    store.writer.place.path.chmod(0o600)
 
     async def broken(batch):
         raise OSError("no room")
