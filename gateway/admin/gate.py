@@ -65,7 +65,7 @@ def token_of(headers: Mapping[str, str]) -> str:
     return found.value if found is not None else ""
 
 
-def enter(http: BaseRequest, settings: Admin, sessions: Sessions, now: float, trust_proxy: bool) -> How:
+def enter(http: BaseRequest, settings: Admin, sessions: Sessions, now: float, trust_proxy: bool, active: bool = True) -> How:
     """Raises unauthorized or forbidden; the message says what to do."""
     stamp, key = settings.password_hash.reveal(), settings.key.reveal()
     given = http.headers.get("Authorization", "")
@@ -79,7 +79,7 @@ def enter(http: BaseRequest, settings: Admin, sessions: Sessions, now: float, tr
         raise GatewayError("forbidden", "Without a password the operator's side is for this machine only: set admin.password_hash "
                            "(`gateway admin-password` makes it), or use the key of [admin].", code="loopback_only")
     token = token_of(http.headers)
-    if token and sessions.find(token, stamp, now, IDLE_HEADER not in http.headers) is not None:
+    if token and sessions.find(token, stamp, now, active and IDLE_HEADER not in http.headers) is not None:
         return "session"
     raise GatewayError("unauthorized", "Sign in first.", code="sign_in")
 

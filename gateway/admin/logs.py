@@ -67,7 +67,7 @@ async def _follow(visit: Visit, response: web.StreamResponse) -> None:
     office, clock = visit.office, visit.ground.clock
     seen, silent_since = visit.query.after, clock.now()
     await response.write(b": the log\n\n")
-    while not office.ground.inflight.draining:
+    while not office.ground.inflight.draining and visit.welcome():
         found = list(office.recent.after(seen, visit.query.limit))
         if found:
             seen, silent_since = found[-1][0], clock.now()

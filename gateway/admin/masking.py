@@ -6,9 +6,11 @@ secret's name is replaced; a text in which one would still be readable is not sh
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
+from msgspec import NODEFAULT
 
 from gateway.config.schema import Config, Table
 from gateway.core.redact import mask
@@ -48,11 +50,14 @@ def _walk(value: Any, usual: Any, path: str, hidden: bool, secrets: tuple[str, .
 
 def _usual(value: Table, usual: Any, name: str) -> Any:
     """What a field is when nobody writes it."""
-    if type(usual) is type(value):
-        return getattr(usual, name)
-    found = next(field for field in msgspec.structs.fields(value) if field.name == name)
-    return found.default if found.default is not msgspec.NODEFAULT else \
-        found.default_factory() if found.default_factory is not msgspec.NODEFAULT else None
+    return getattr(usual, name) if type(usual) is type(value) else _defaults(type(value))[name]
+
+
+@cache
+def _defaults(kind: type[Table]) -> dict[str, Any]:
+    """None where a field has none."""
+    return {field.name: field.default if field.default is not NODEFAULT else
+            field.default_factory() if field.default_factory is not NODEFAULT else None for field in msgspec.structs.fields(kind)}
 
 
 def _leaf(value: Any, hidden: bool, secrets: tuple[str, ...]) -> tuple[str, str]:
@@ -65,7 +70,7 @@ def _leaf(value: Any, hidden: bool, secrets: tuple[str, ...]) -> tuple[str, str]
         return HIDDEN, text
     shown = _USERINFO.sub(HIDDEN + "@", text)
     for secret in secrets:
-        if len(secret) > 3:
+        if 3 < len(secret) <= len(shown) and secret in shown:
             shown = shown.replace(secret, HIDDEN)
     return shown, text
 

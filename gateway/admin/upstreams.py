@@ -1,4 +1,5 @@
 """How well are the providers? State, breakers, cooldowns, what was measured; and what an operator may clear or test."""
+import asyncio
 from collections.abc import Iterable
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from gateway.routing.places import Key, fingerprint
 from gateway.routing.stats import Record
 
 STRIP: Final = 60                                # minutes
+SLICE: Final = 20                                # providers that are looked at in one go
+SHOWN: Final = 300                               # cooldowns
 MAX_MODELS: Final = 500
 
 
@@ -61,7 +64,7 @@ class ProviderRow(Facts, frozen=True):
     accounts: list[AccountRow]
     cooldowns: int
     measured: Measured
-    strip: list[tuple[int, int]]                 # (answers, failures) a minute, the last hour
+    strip: list[tuple[int, int]]                 # (answers, failures) a minute, the last hour; [] = nothing
 
 
 class ModelRow(Facts, frozen=True):
@@ -116,9 +119,16 @@ async def providers(visit: Visit) -> Providers:
     rows = cooldowns(visit, now)
     strips = _strips(visit, wall)
     records = _by_provider(ground.health.stats.known())
-    return Providers(strip_from=(int(wall // 60) - STRIP + 1) * 60, cooldowns=rows, providers=[
-        _row(provider, visit, rows, strips.get(provider.id), records.get(provider.id, ()), now)
-        for provider in ground.catalog.providers.values()])
+    by_provider: dict[str, list[Cooldown]] = {}
+    for row in rows:
+        by_provider.setdefault(row.provider, []).append(row)
+    told = []
+    for n, provider in enumerate(ground.catalog.providers.values(), 1):
+        name = provider.id
+        told.append(_row(provider, visit, by_provider.get(name, []), strips.get(name), records.get(name, ()), now))
+        if n % SLICE == 0:
+            await asyncio.sleep(0)                   # requests go between
+    return Providers(strip_from=(int(wall // 60) - STRIP + 1) * 60, cooldowns=rows[:SHOWN], providers=told)
 
 
 async def one(visit: Visit) -> OneProvider:
@@ -180,7 +190,7 @@ def cooldowns(visit: Visit, now: float) -> list[Cooldown]:
               if provider.id in resting for account in provider.accounts}
     return [Cooldown(provider=row["provider"], model=row["model"], kind=row["kind"], source=row["source"],
                      account=labels.get((row["provider"], row["account"]), "a former key") if row["account"] else "",
-                     remaining_s=row["remaining_s"]) for row in told[:1_000]]
+                     remaining_s=row["remaining_s"]) for row in told]
 
 
 def label_of(account: Account) -> str:
@@ -216,10 +226,9 @@ def address_of(provider: Provider) -> str:
     return f"{parts.scheme}://{shown}{f':{parts.port}' if parts.port else ''}{parts.path}" if host else ""
 
 
-def _row(provider: Provider, visit: Visit, rows: list[Cooldown], strip: list[tuple[int, int]] | None, records: Iterable[Record],
+def _row(provider: Provider, visit: Visit, mine: list[Cooldown], strip: list[tuple[int, int]] | None, records: Iterable[Record],
          now: float) -> ProviderRow:
     health = visit.ground.health
-    mine = [row for row in rows if row.provider == provider.id]
     found = health.breakers.get(provider.id)
     breaker = found.state(profile(provider), now) if found is not None else "closed"
     accounts = [_account(provider, account, visit, mine, now) for account in provider.accounts[:200]]
@@ -230,7 +239,7 @@ def _row(provider: Provider, visit: Visit, rows: list[Cooldown], strip: list[tup
         preset=provider.preset, state=state, breaker=breaker,
         breaker_s=round(max(found.until - now, 0.0), 1) if found is not None and found.until else 0.0,
         failures=found.count if found is not None else 0, models=len(provider.models), accounts=accounts, cooldowns=len(mine),
-        measured=measured(records), strip=strip or [(0, 0)] * STRIP)
+        measured=measured(records), strip=strip or [])
 
 
 def _account(provider: Provider, account: Account, visit: Visit, rows: list[Cooldown], now: float) -> AccountRow:

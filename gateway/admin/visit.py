@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
-from gateway.admin.gate import How
+from gateway.admin.gate import How, enter
 from gateway.admin.office import Office
 from gateway.core.errors import GatewayError, bad_request
 from gateway.pipeline.ground import Ground
@@ -62,6 +62,16 @@ class Visit:
         self.query: Any = None
         self.body: Any = None
         self.cookies: list[str] = []                 # Set-Cookie lines of the answer
+
+    def welcome(self) -> bool:
+        """May the caller still be here? For answers that go on: a session may end meanwhile."""
+        office = self.office
+        try:
+            enter(self.http, office.settings, office.sessions, office.ground.clock.now(), office.ground.snapshot.server.trust_proxy,
+                  active=False)
+        except GatewayError:
+            return False
+        return office.settings.enabled
 
     def note(self, action: str, subject: str = "", detail: str = "", ok: bool = True) -> None:
         self.office.note(self.how or "nobody", action, subject, detail, ok)

@@ -125,6 +125,7 @@ function signIn() {
 }
 
 async function signOut() {
+  shown.leave?.();
   await post("/logout");
   shown.standing = { ...shown.standing, signed_in: false };
   clearTimeout(shown.timer);

@@ -62,7 +62,8 @@ export const switcher = (label, options, chosen, choose) => h("div", { class: "s
   options.map(([value, text]) => h("button", { type: "button", "aria-pressed": String(value === chosen), onclick: () => choose(value) }, text)));
 
 /** A minute each; grey where nothing happened. */
-export function strip(minutes, label) {
+export function strip(told, label) {
+  const minutes = told.length ? told : Array.from({ length: 60 }, () => [0, 0]);
   const width = 4;
   const marks = [];
   minutes.forEach(([good, bad], place) => {

@@ -182,3 +182,14 @@ def test_pauses_double_and_end_with_the_right_password():
 ])
 def test_guesses_are_counted_by_customer(peer, group):
     assert gate.group_of(peer) == group
+
+
+async def test_a_log_that_is_followed_ends_with_the_session(operator, password_hash):
+    page = await operator(locked(password_hash))
+    await page.post("/login", {"password": PASSWORD})
+    async with page.session.get(f"{page.base_url}/admin/api/logs/tail") as tail:
+        assert tail.status == 200
+        await tail.content.readline()
+        assert (await page.post("/logout")).status == 200
+        async with asyncio.timeout(5):
+            await tail.content.read()

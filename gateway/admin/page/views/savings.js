@@ -5,7 +5,7 @@ import { count, percent, seconds } from "../format.js";
 import { badge, bar, button, empty, figure, table, toast, topped } from "../parts.js";
 
 export default {
-  title: "Cache and compression",
+  title: "Savings",
   every_s: 5,
   load: (c) => get("/savings", {}, c),
   render: ({ cache, compression }, c) => h("div", { class: "stack" }, answers(cache, c), prompts(compression)),
