@@ -1,4 +1,5 @@
 """What do the fields of a configuration mean together, and what is wrong with that? Rules that cross tables, and warnings."""
+import importlib.util
 import ipaddress
 import os
 import re
@@ -53,8 +54,33 @@ def server(config: Config, problems: Problems) -> None:
 
 def extras(config: Config, problems: Problems) -> None:
     """A setting whose package is missing must not be silently without effect."""
+    if config.otel.endpoint and not _installed("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"):
+        problems.add("otel.endpoint", "needs a package: pip install 'gateway[otel]'; or leave it out")
     if config.images.max_side and not images.available():
         problems.add("images.max_side", f"needs a package: {images.EXTRA}; or leave it out")
+
+
+def _installed(*modules: str) -> bool:
+    try:
+        return all(importlib.util.find_spec(name) is not None for name in modules)
+    except ImportError:                              # of a package above it
+        return False
+
+
+def observers(config: Config, problems: Problems) -> None:
+    """Whom the gateway tells of itself."""
+    if config.otel.endpoint and not _address(config.otel.endpoint):
+        problems.add("otel.endpoint", 'must be an address such as "http://127.0.0.1:4318"')
+    if (key := config.metrics.key.reveal()) and not ADMIN_KEY.fullmatch(key):
+        problems.add("metrics.key", "must be at least 16 printable ASCII characters without spaces")
+
+
+def _address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def admin(config: Config, problems: Problems) -> None:

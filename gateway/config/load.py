@@ -84,6 +84,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     available.refuse(config, problems)
     check.server(config, problems)
     check.extras(config, problems)
+    check.observers(config, problems)
     races.check(config, problems)
     check.admin(config, problems)
     keys, groups = clients.client_keys(config, problems, wall), clients.groups(config, problems)

@@ -35,6 +35,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     first_token_at: float = 0.0
     upstream_s: float = 0.0                     # of its time, what was spent waiting for the upstream
     waiting_from: float = 0.0                   # since when it waits now; 0 = it does not
+    span_id: str = ""                           # of its span, where the upstream was told
 
     @property
     def error_class(self) -> str:
@@ -79,6 +80,7 @@ class Call(msgspec.Struct, kw_only=True):
     bodies: Any = None                          # pipeline.captured.Bodies, where they are kept (log.capture_bodies)
     finish: str = ""
     bytes_out: int = 0
+    trace: Any = None                           # core.trace.Trace, where requests are traced
     cache: str = ""                             # cache · idempotency: given again; "" = asked upstream
 
     @property

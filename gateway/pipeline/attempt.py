@@ -21,6 +21,7 @@ from gateway.pipeline.linger import linger
 from gateway.pipeline.prepare import Plan
 from gateway.pipeline.sinks import Sink, StreamSink, WholeSink
 from gateway.pipeline.source import Source
+from gateway.pipeline.tracing import carried
 from gateway.providers.classify import classify, refine
 from gateway.stream import usage
 from gateway.stream.dialects import failed_generation
@@ -126,6 +127,8 @@ async def try_once(x: Exchange) -> None:
     headers = lane.headers_stream if request.stream else lane.headers_whole
     if any(name in x.client.headers for name in FORWARDED):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
+    if x.ground.traced:
+        headers = carried(x, headers)
     body = await written(x, to)
     out = Outgoing(method="POST", url=lane.url(request, to), body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy,
                    stream=request.stream)

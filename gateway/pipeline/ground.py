@@ -99,6 +99,8 @@ class Ground:
         self.epoch = epoch(snapshot)
         # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
+        otel = snapshot.otel
+        self.traced = bool(otel.endpoint and otel.traces) or otel.propagate
         self.chores = wildcards.ranked(snapshot.routing.background_models.items())
         words = snapshot.routing.intents
         self.intents = Intents.of({name: getattr(words, name) for name in ("code", "math", "reasoning", "creative")})

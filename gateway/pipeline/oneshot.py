@@ -19,6 +19,7 @@ from gateway.pipeline.linger import linger
 from gateway.pipeline.prepare import Plan
 from gateway.pipeline.serve import Story
 from gateway.pipeline.sinks import commit
+from gateway.pipeline.tracing import carried
 from gateway.policy.access import restrict
 from gateway.policy.keys import Principal
 from gateway.providers.classify import classify, refine
@@ -109,7 +110,7 @@ async def fetch(x: Fetch) -> None:
     body = form.build(ask, lane.to_whole)
     if lane.changes:
         body = changed(body, lane.changes)
-    out = Outgoing(method="POST", url=url, body=body, headers=lane.headers_whole,
+    out = Outgoing(method="POST", url=url, body=body, headers=carried(x, lane.headers_whole),
                    timeouts=lane.timeouts, proxy=lane.proxy)
     with Deadline(lane.timeouts, stream=False, on_tick=x.tick) as x.deadline:
         x.deadline.wake_at(x.commit_by)

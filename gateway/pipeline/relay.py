@@ -20,6 +20,7 @@ from gateway.pipeline.oneshot import Fetch, nothing_left, whole
 from gateway.pipeline.prepare import Plan
 from gateway.pipeline.serve import Story
 from gateway.pipeline.sinks import commit
+from gateway.pipeline.tracing import carried
 from gateway.policy.access import restrict
 from gateway.policy.keys import Principal
 from gateway.providers.registry import Kind
@@ -127,7 +128,7 @@ async def fetch(x: Fetch) -> None:
         raise GatewayError("unsupported", "This provider's API does not have this operation.")
     url = lane.base_url + operation.path + (f"?{lane.query}" if lane.query else "")
     body, headers = said(x, operation)
-    out = Outgoing(method="POST", url=url, body=body, headers=headers, timeouts=lane.timeouts, proxy=lane.proxy)
+    out = Outgoing(method="POST", url=url, body=body, headers=carried(x, headers), timeouts=lane.timeouts, proxy=lane.proxy)
     with Deadline(lane.timeouts, stream=False, on_tick=x.tick) as x.deadline:
         x.deadline.wake_at(x.commit_by)
         running = x.ground.inflight.attempts

@@ -28,6 +28,7 @@ from gateway.observe.meter import Meter
 from gateway.observe.recent import Recent
 from gateway.observe.series import Series
 from gateway.observe.tallies import Tallies
+from gateway.observe.telemetry import Telemetry
 from gateway.pipeline.combobook import ComboBook
 from gateway.pipeline.extras import Extras
 from gateway.pipeline.ground import Ground, Inflight
@@ -71,6 +72,7 @@ class Parts(msgspec.Struct):
     series: Series
     tallies: Tallies
     lag: Lag
+    telemetry: Telemetry
     budgets: Budgets
     ring: KeyRing
     keybook: KeyBook
@@ -109,12 +111,14 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     limits, store = Limits(), store_at(snapshot.store, clock)
     health = Health(dice=Random())
     means = Means(fast, Tokens(fast, clock, vault_at(snapshot.store, sealer)), clock, plain)
-    recent, series, replays, tallies, inflight = Recent(), Series(), Replays(), Tallies(), Inflight()
+    recent, series, tallies, telemetry = Recent(), Series(), Tallies(), Telemetry()
+    replays, inflight = Replays(), Inflight()
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
     book = KeyBook(store.keys, ring, clock, budgets)
     parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
-                  tallies=tallies, lag=Lag(inflight), clock=clock, inflight=inflight,
-                  journal=journal or journals(snapshot, recent, series, tallies, store), store=store,
+                  tallies=tallies, lag=Lag(inflight), telemetry=telemetry, clock=clock,
+                  inflight=inflight, store=store,
+                  journal=journal or journals(snapshot, recent, series, tallies, telemetry, store.ledger),
                   keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
@@ -129,14 +133,9 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     return desk, parts
 
 
-def journals(snapshot: Snapshot, recent: Recent, series: Series, tallies: Tallies, store: Store) -> Journals:
-    """Who is told of every finished request; one line each."""
-    return Journals(
-        AccessLog(snapshot.log.format, snapshot.log.level, recent=recent),
-        series,
-        tallies,
-        store.ledger,
-    )
+def journals(snapshot: Snapshot, recent: Recent, *others: Journal) -> Journals:
+    """Who is told of every finished request."""
+    return Journals(AccessLog(snapshot.log.format, snapshot.log.level, recent=recent), *others)
 
 
 def ground(snapshot: Snapshot, parts: Parts) -> Ground:
@@ -155,6 +154,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     found = catalog(snapshot)
     parts.tallies.counting = snapshot.metrics.enabled
     parts.tallies.canonical = found.canonical
+    parts.telemetry.use(snapshot.otel, found)
     return Ground(snapshot, catalog=found, keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,

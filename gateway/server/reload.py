@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.config.check import loopback
 from gateway.config.load import ConfigError
 from gateway.config.snapshot import Snapshot
+from gateway.observe.telemetry import warm
 from gateway.server import compose
 
 if TYPE_CHECKING:
@@ -54,10 +55,16 @@ class Reloader:
             self._seen = signature(self._path)
             await self.reload()
 
+    def _read(self) -> Snapshot:
+        """In a thread, with whatever the new settings need for the first time."""
+        snapshot = self._load()
+        warm(snapshot.otel)
+        return snapshot
+
     async def reload(self) -> list[tuple[str, str]]:
         """Load and swap; returns the problems of a refused file."""
         try:
-            snapshot = await asyncio.to_thread(self._load)
+            snapshot = await asyncio.to_thread(self._read)
         except ConfigError as error:
             for path, message in error.problems:
                 log.error("configuration not reloaded: %s: %s", path, message)

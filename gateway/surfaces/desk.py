@@ -10,6 +10,7 @@ from gateway.core.agents import family
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
+from gateway.core.trace import begun
 from gateway.observe.meter import Meter
 from gateway.pipeline.captured import CapturingClient
 from gateway.pipeline.deliver import Client
@@ -37,6 +38,8 @@ class Desk:
         name = given if given is not None and _ID.fullmatch(given) else request_id()
         call = Call(id=name, surface=door.name, wire=door.wire, operation=door.operation, started=ground.clock.now(),
                     wall=ground.clock.wall(), client=family(http.headers.get("User-Agent", "")))
+        if ground.traced:
+            call.trace = begun(http.headers.get("traceparent", ""), http.headers.get("tracestate", ""), ground.snapshot.otel.sample)
         headers = {"Server": "gateway", "X-Request-ID": name, "request-id": name}
         if ground.snapshot.server.cors_allow_origins:
             headers.update(cors(http.headers, ground.snapshot.server.cors_allow_origins))
