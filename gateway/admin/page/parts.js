@@ -1,6 +1,6 @@
 /** What do the pages consist of? Cards, tables, badges, fields, empty states: each once, so that all pages look alike. */
 import { h } from "./dom.js";
-import { DASH } from "./format.js";
+import { count, DASH } from "./format.js";
 
 export const card = (title, ...inside) => h("section", { class: "card" }, title && h("h2", null, title), inside);
 
@@ -31,7 +31,7 @@ export const badge = (word, tone = TONES[word] || "idle") => h("span", { class: 
 /** `columns`: [{head, cell: row -> child, num, grow}]. Rows have `key` for identity; `open(row)` makes them clickable. */
 export function table(columns, rows, { key, open, label } = {}) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label || "table" }, h("table", null,
-    h("thead", null, h("tr", null, columns.map((column) => h("th", { class: column.num ? "num" : "", scope: "col" }, column.head)))),
+    columns.some((column) => column.head) && h("thead", null, h("tr", null, columns.map((column) => h("th", { class: column.num ? "num" : "", scope: "col" }, column.head)))),
     h("tbody", null, rows.map((row) => h("tr", {
       key: key ? String(key(row)) : undefined, class: open ? "link" : "",
       onclick: open ? (event) => { if (!event.target.closest("a,button,input,select,summary")) open(row); } : undefined,
@@ -112,5 +112,7 @@ export function toast(text, tone = "good") {
   document.body.append(shown);
   setTimeout(() => shown.remove(), 4_000);
 }
+
+export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 export const link = (to, ...inside) => h("a", { href: `#/${to}` }, inside);

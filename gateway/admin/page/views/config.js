@@ -2,7 +2,7 @@
 import { get, post } from "../api.js";
 import { h } from "../dom.js";
 import { moment } from "../format.js";
-import { badge, button, card, confirm, empty, switcher, table, toast, topped } from "../parts.js";
+import { badge, button, card, confirm, empty, plural, switcher, table, toast, topped } from "../parts.js";
 
 const TABS = [["settings", "In force"], ["text", "File"], ["check", "Try another"]];
 
@@ -39,7 +39,7 @@ function check(data, c) {
 
 function judged(verdict) {
   return card(null, h("div", { class: "row" }, badge(verdict.ok ? "good" : "bad", verdict.ok ? "good" : "bad"),
-    verdict.ok ? verdict.changes.length ? `It would change ${verdict.changes.length} settings.` : "It says the same as what is in force." : `${verdict.problems.length} problems; it would be refused.`),
+    verdict.ok ? verdict.changes.length ? `It would change ${plural(verdict.changes.length, "setting")}.` : "It says the same as what is in force." : `${plural(verdict.problems.length, "problem")}; it would be refused.`),
     verdict.problems.length ? told(verdict.problems) : null,
     verdict.warnings.length ? told(verdict.warnings) : null,
     verdict.changes.length ? table([

@@ -2,7 +2,7 @@
 import { get, post } from "../api.js";
 import { h } from "../dom.js";
 import { count, ms, percent, seconds } from "../format.js";
-import { badge, button, card, empty, input, link, strip, table, toast } from "../parts.js";
+import { badge, button, card, empty, input, link, plural, strip, table, toast } from "../parts.js";
 
 export default {
   title: "Providers",
@@ -45,7 +45,7 @@ export function cooldowns(rows, c) {
 export async function clear({ provider, model, account }, c) {
   try {
     const { ended } = await post("/cooldowns/clear", { provider, model: model || "", account: account === "a former key" ? "" : account || "" });
-    toast(`${ended} cooldown${ended === 1 ? "" : "s"} ended.`);
+    toast(`${plural(ended, "cooldown")} ended.`);
   } catch (error) {
     toast(error.message, "bad");
   }

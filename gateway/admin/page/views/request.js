@@ -23,7 +23,7 @@ export default {
       r.message ? h("div", { class: "problem" }, r.message) : null,
       card("Attempts", attempts.length ? waterfall(attempts.map(drawn), r.latency_ms)
         : empty("Nobody was asked.", r.outcome === "refused" ? "The request was refused before any target was tried." : "The attempts of this request were let go to make room.")),
-      card("What is known of it", table([{ head: "What", cell: ([name]) => name }, { head: "", wrap: true, cell: ([, value]) => value }], facts(r), { label: "Facts" })),
+      card("What is known of it", table([{ head: "", cell: ([name]) => h("span", { class: "muted" }, name) }, { head: "", wrap: true, cell: ([, value]) => value }], facts(r), { label: "Facts" })),
       attempts.length ? card("Tokens of each attempt", table([
         { head: "Target", cell: (a) => `${a.provider}/${a.model}` }, { head: "Key", cell: (a) => a.account || null },
         { head: "In", num: true, cell: (a) => count(a.input) }, { head: "Cached", num: true, cell: (a) => count(a.cached) },

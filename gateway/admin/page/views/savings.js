@@ -2,7 +2,7 @@
 import { get, post } from "../api.js";
 import { h } from "../dom.js";
 import { count, percent, seconds } from "../format.js";
-import { badge, bar, button, empty, figure, table, toast, topped } from "../parts.js";
+import { badge, bar, button, empty, figure, plural, table, toast, topped } from "../parts.js";
 
 export default {
   title: "Savings",
@@ -36,7 +36,7 @@ function prompts(compression) {
 
 async function clear(c) {
   try {
-    toast(`${(await post("/cache/clear")).cleared} answers are gone.`);
+    toast(`${plural((await post("/cache/clear")).cleared, "answer")} gone.`);
   } catch (error) {
     toast(error.message, "bad");
   }
