@@ -49,6 +49,8 @@ async def tail(visit: Visit) -> web.StreamResponse:
     from gateway.admin.door import dress
 
     office = visit.office
+    if visit.http.method == "HEAD":
+        return web.Response(content_type="text/event-stream")
     if office.tails >= MAX_TAILS:
         raise GatewayError("shed", f"{MAX_TAILS} readers follow the log already.", retry_after_s=5.0)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})

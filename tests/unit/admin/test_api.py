@@ -346,3 +346,18 @@ async def test_what_the_cache_saves_is_told_and_it_can_be_emptied(operator, upst
     assert (told["cache"]["always"], told["cache"]["hits"], told["cache"]["entries"]) == (True, 1, 1)
     assert (await page.post("/cache/clear")).json == {"cleared": 1}
     assert (await page.get("/savings")).json["cache"]["entries"] == 0
+
+
+async def test_a_tail_has_a_head_of_its_own_and_not_everybody_may_follow(operator):
+    page = await operator("")
+    async with asyncio.timeout(5):
+        assert (await page.ask("HEAD", "/logs/tail")).headers["Content-Type"].startswith("text/event-stream")
+    tails = [await page.session.get(f"{page.base_url}/admin/api/logs/tail") for _ in range(8)]
+    refused = await page.get("/logs/tail")
+    assert refused.status == 503 and refused.headers["Retry-After"]
+    for tail in tails:
+        tail.close()
+    async with asyncio.timeout(5):
+        while (answer := await page.session.get(f"{page.base_url}/admin/api/logs/tail")).status != 200:
+            await asyncio.sleep(0.05)
+    answer.close()
