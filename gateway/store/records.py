@@ -58,6 +58,8 @@ def answering(call: Call) -> Attempt | None:
     attempts = call.attempts
     if not attempts:
         return None
+    if attempts[-1].committed:
+        return attempts[-1]
     return next((attempt for attempt in reversed(attempts) if attempt.committed), attempts[-1])
 
 

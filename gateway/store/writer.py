@@ -130,10 +130,10 @@ class Writer:
     async def flush(self) -> bool:
         """Write all that waits now; False if that failed."""
         async with self._lock:
+            if self.gather is not None:
+                self.gather()                        # also where the disk takes nothing: what is pending holds on to more than its row
             try:
                 await self.place.connect()
-                if self.gather is not None:
-                    self.gather()
                 while self._rows:
                     await self._write()
             except (OSError, TimeoutError, Unfit, ValueError) as error:
