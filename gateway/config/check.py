@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from gateway.config.problems import Problems
 from gateway.config.problems import render as render
-from gateway.config.schema import Config
+from gateway.config.schema import Config, Webhook
 from gateway.policy import passwords
 from gateway.providers.registry import Provider
 from gateway.upstream import images
@@ -73,6 +73,23 @@ def observers(config: Config, problems: Problems) -> None:
         problems.add("otel.endpoint", 'must be an address such as "http://127.0.0.1:4318"')
     if (key := config.metrics.key.reveal()) and not ADMIN_KEY.fullmatch(key):
         problems.add("metrics.key", "must be at least 16 printable ASCII characters without spaces")
+    for index, hook in enumerate(config.webhooks):
+        _webhook(f"webhooks[{index}]", hook, problems)
+
+
+def _webhook(path: str, hook: Webhook, problems: Problems) -> None:
+    from gateway.upstream.reach import Refused, check_url
+
+    url = hook.url.reveal()
+    if not _address(url):
+        problems.add(f"{path}.url", 'must be an address such as "https://hooks.example/gateway"')
+    elif not hook.allow_private:
+        try:
+            check_url(url)
+        except Refused as refused:
+            problems.add(f"{path}.url", f"{refused.message}; write allow_private = true if it is yours")
+    if not hook.secret.reveal():
+        problems.warn(f"{path}.secret", "is empty: who listens there cannot tell our notices from anybody's")
 
 
 def _address(text: str) -> bool:

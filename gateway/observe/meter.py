@@ -24,7 +24,7 @@ class Meter:
         self.tallies = tallies
         self.lag = lag
         self.ground = ground
-        self.webhooks: Callable[[], dict[str, int]] = dict
+        self.webhooks: dict[str, int] = {}
         self.others: Callable[[], Awaitable[Iterable[Dump]]] = nobody
 
     async def page(self, accept: str) -> tuple[str, bytes]:
@@ -36,7 +36,7 @@ class Meter:
     async def dump(self) -> Dump:
         """All of this process, as plain data."""
         own: Dump = {"gateway_loop_lag_seconds": [((), self.lag.spread.values)], "gateway_build_info": [((__version__,), [1])],
-                     "gateway_webhooks_total": [((name,), [n]) for name, n in self.webhooks().items()]}
+                     "gateway_webhooks_total": [((name,), [n]) for name, n in self.webhooks.items()]}
         return merged([self.tallies.dump(), standing(self.ground()), own, await asyncio.to_thread(process)])
 
 

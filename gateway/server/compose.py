@@ -29,6 +29,7 @@ from gateway.observe.recent import Recent
 from gateway.observe.series import Series
 from gateway.observe.tallies import Tallies
 from gateway.observe.telemetry import Telemetry
+from gateway.observe.webhooks import Webhooks
 from gateway.pipeline.combobook import ComboBook
 from gateway.pipeline.extras import Extras
 from gateway.pipeline.ground import Ground, Inflight
@@ -73,6 +74,7 @@ class Parts(msgspec.Struct):
     tallies: Tallies
     lag: Lag
     telemetry: Telemetry
+    webhooks: Webhooks
     budgets: Budgets
     ring: KeyRing
     keybook: KeyBook
@@ -114,11 +116,11 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     recent, series, tallies, telemetry = Recent(), Series(), Tallies(), Telemetry()
     replays, inflight = Replays(), Inflight()
     budgets, ring = Budgets(clock.wall), KeyRing(wall=clock.wall)
-    book = KeyBook(store.keys, ring, clock, budgets)
+    book, webhooks = KeyBook(store.keys, ring, clock, budgets), Webhooks(budgets, clock.wall)
     parts = Parts(transports=transports, health=health, limits=limits, recent=recent, series=series,
-                  tallies=tallies, lag=Lag(inflight), telemetry=telemetry, clock=clock,
+                  tallies=tallies, lag=Lag(inflight), telemetry=telemetry, webhooks=webhooks, clock=clock,
                   inflight=inflight, store=store,
-                  journal=journal or journals(snapshot, recent, series, tallies, telemetry, store.ledger),
+                  journal=journal or journals(snapshot, recent, series, tallies, telemetry, webhooks, store.ledger),
                   keeper=Keeper(health, store.state, clock), traces=Traces(),
                   tokens=means.tokens, fetcher=Fetcher(), means=means, discovery=Discovery(means), calibration=Calibration(),
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
@@ -128,6 +130,8 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
     health.usage = limits.shares
     desk = Desk(ground(snapshot, parts))
     desk.meter = Meter(tallies, parts.lag, lambda: desk.ground)
+    desk.meter.webhooks = webhooks.counts
+    webhooks.ground = lambda: desk.ground
     parts.combobook.ground = lambda: desk.ground
     parts.combobook.rebuild = partial(rebuild, desk, parts)
     return desk, parts
@@ -155,6 +159,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.tallies.counting = snapshot.metrics.enabled
     parts.tallies.canonical = found.canonical
     parts.telemetry.use(snapshot.otel, found)
+    parts.webhooks.use(snapshot.webhooks, snapshot.secrets)
     return Ground(snapshot, catalog=found, keys=parts.ring, health=parts.health,
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
