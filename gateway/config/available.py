@@ -34,7 +34,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "combos[].judge": (empty, "nothing"),
     "routing.strategy": (none_of("fusion"), "another strategy"),
     "stream.resume": (one_of("off"), '"off"'),
-    "compression": (one_of(), "the defaults"),
     "fusion": (one_of(), "the defaults"),
     "mcp": (one_of(), "the defaults"),
 }

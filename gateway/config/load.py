@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available, check, clients, combos, master, payload, places, races, upstreams, zero
+from gateway.config import available, check, clients, combos, filters, master, payload, places, races, upstreams, zero
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError as ConfigError
 from gateway.config.problems import Problems
@@ -96,6 +96,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     rules = payload.rules(config, providers, problems)
     if not providers and not problems.has("providers"):
         problems.warn("providers", "none is configured; add one below [[providers]]")
+    packs = filters.load(config, source, problems)
     store = places.store_address(config.store.url, env, problems)
     master_keys = master.master_keys(config, env, problems)
     if problems.found:
@@ -103,6 +104,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     return Snapshot(server=config.server, keys=keys, groups=groups, overall=clients.overall(config),
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, cache=config.cache, log=config.log,
+                    compression=config.compression, filters=packs,
                     images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, metrics=config.metrics,
                     otel=config.otel, webhooks=config.webhooks, config=config,
                     store=store, retention_days=config.store.retention_days, master_keys=master_keys,

@@ -251,6 +251,11 @@ class Cache(Table, frozen=True):
 class Compression(Table, frozen=True):
     """Making prompts smaller."""
     mode: Annotated[Literal["off", "lossless", "standard", "aggressive"], doc("How far it goes.")] = "off"
+    auto_trigger_tokens: Annotated[Count, doc("From so many tokens on a prompt is compressed aggressively, down to nine tenths of "
+                                              "them; 0 = never.")] = 0
+    target_tokens: Annotated[Count, doc("Prompts of at most so many tokens stay as they are, larger ones are compressed until they "
+                                        "are; 0 = no target.")] = 0
+    filters: Annotated[str, doc("Folder with filters of your own for the output of commands (`*.toml`, `*.json`).")] = ""
 
 
 class Fusion(Table, frozen=True):

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import msgspec
 
+from gateway.compress.filters import Filter
 from gateway.config import schema
 from gateway.config.payload import Rule
 from gateway.config.problems import Problem
@@ -31,6 +32,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     timeouts: schema.Timeouts = schema.Timeouts()
     limits: schema.Limits = schema.Limits()
     cache: schema.Cache = schema.Cache()
+    compression: schema.Compression = schema.Compression()
+    filters: tuple[Filter, ...] = ()         # of the output of commands, where compression is on
     log: schema.Log = schema.Log()
     images: schema.Images = schema.Images()
     jobs: schema.Jobs = schema.Jobs()

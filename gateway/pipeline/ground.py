@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from gateway.cache.replays import Replays
+from gateway.compress.tally import Tally
 from gateway.config.snapshot import Snapshot
 from gateway.core.call import Call
 from gateway.core.clock import Clock
@@ -76,7 +77,7 @@ class Ground:
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
                  store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook, combobook: ComboBook,
                  fetcher: Fetcher, calibration: Calibration | None = None, extras: Extras | None = None,
-                 replays: Replays | None = None) -> None:
+                 replays: Replays | None = None, tally: Tally | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -96,6 +97,7 @@ class Ground:
         self.calibration = calibration or Calibration()
         self.extras = extras or Extras()
         self.replays = replays or Replays()
+        self.tally = tally or Tally()
         self.epoch = epoch(snapshot)
         # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1

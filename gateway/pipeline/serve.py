@@ -20,7 +20,7 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, again, attempts, explaining, prepare, purse, recall, record, retell
+from gateway.pipeline import admit, again, attempts, explaining, prepare, purse, recall, record, retell, shrink
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -85,6 +85,8 @@ async def planned(call: Call, request: Request, principal: Principal, client: Cl
         request = await prepare.smaller(call, client, request, max_side)
     if call.wire == "openai-responses":
         request = await recall.dialogue_of(call, request, ground)
+    if ground.snapshot.compression.mode != "off":
+        request = await shrink.shrunk(call, client, request, ground)
     plan = story.plan(call, request, principal, ground)
     if retell.needed(plan):
         plan = await retell.retold(call, plan, client, ground)

@@ -10,6 +10,7 @@ import msgspec
 from gateway.admin.office import Office
 from gateway.cache.keeping import Keeping
 from gateway.cache.replays import Replays
+from gateway.compress.tally import Tally
 from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
@@ -83,6 +84,7 @@ class Parts(msgspec.Struct):
     sealer: Sealer
     accounts: Accounts
     replays: Replays
+    tally: Tally
     keeping: Keeping
     written: Snapshot | None = None              # the last configuration, without what was found and stored besides
 
@@ -126,7 +128,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   budgets=budgets, ring=ring, keybook=book, combobook=ComboBook(store.combos, clock),
                   keykeeper=KeyKeeper(book, budgets, store.spent, clock),
                   sealer=sealer, accounts=Accounts(store.keys, sealer, clock), extras=Extras(),
-                  replays=replays, keeping=Keeping(replays.answers, store.answers, clock))
+                  replays=replays, tally=Tally(), keeping=Keeping(replays.answers, store.answers, clock))
     health.usage = limits.shares
     desk = Desk(ground(snapshot, parts))
     desk.meter = Meter(tallies, parts.lag, lambda: desk.ground)
@@ -164,7 +166,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
                   calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, combobook=parts.combobook,
-                  extras=parts.extras, replays=parts.replays)
+                  extras=parts.extras, replays=parts.replays, tally=parts.tally)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:

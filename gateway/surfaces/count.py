@@ -6,7 +6,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, prepare
+from gateway.pipeline import admit, prepare, shrink
 from gateway.tokens import count as tokens
 from gateway.wire import WIRES
 from gateway.wire.anthropic import build_count
@@ -25,6 +25,7 @@ async def messages(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamR
         principal = admit.caller(call, client, ground)
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         prepare.plan(call, request, principal, ground)
+        request = await shrink.counted(call, client, request, ground)
         await client.answer(build_count(count(request, ground)))
     except GatewayError as error:
         await client.fail(error)

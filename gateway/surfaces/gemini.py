@@ -7,7 +7,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import admit, prepare
+from gateway.pipeline import admit, prepare, shrink
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.oneshot import EMBED
@@ -66,6 +66,7 @@ async def count(call: Call, client: Client, ground: Ground) -> None:
         principal = admit.caller(call, client, ground)
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         prepare.plan(call, request, principal, ground)
+        request = await shrink.counted(call, client, request, ground)
         await client.answer(build_count(tokens(request, ground)))
     except GatewayError as error:
         await client.fail(error)

@@ -13,7 +13,7 @@ from aiohttp.web_request import BaseRequest
 from gateway.core.errors import GatewayError, bad_request
 from gateway.core.ports import Kept
 from gateway.memory import dialogue
-from gateway.pipeline import admit, prepare
+from gateway.pipeline import admit, prepare, shrink
 from gateway.surfaces.count import count
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ async def input_tokens(http: BaseRequest, door: "Door", desk: "Desk") -> web.Str
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         if dialogue.stateful(request):
             request = await dialogue.continued(request, call.principal, ground.store.responses)
+        request = await shrink.counted(call, client, request, ground)
         return _encode({"object": "response.input_tokens", "input_tokens": count(request, ground)})
     return await _answered(http, door, desk, answer)
 
