@@ -51,7 +51,8 @@ def main() -> None:
     asked = list(bodies(sys.argv[1] if len(sys.argv) > 1 else None))
     filters = builtin()
     print(f"{len(asked)} requests, {sum(len(body) for _, body in asked):,} bytes\n")
-    print("| mode | engine | edits | characters saved | share | discarded by the gate | ms per 100 KB |\n|---|---|---:|---:|---:|---|---:|")
+    print("| mode | engine | edits | characters saved | share | discarded by the gate | ms per 100 KB |")
+    print("|---|---|---:|---:|---:|---|---:|")
     for mode in plan.MODES[1:]:
         tally = Tally()
         for wire, body in asked:

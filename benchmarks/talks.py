@@ -1,4 +1,4 @@
-"""Which conversations are compression measured on? Sessions of agents in the style of several clients, made up here, the same each time."""
+"""Which conversations is compression measured on? Sessions of agents on every wire, made up here, the same each time."""
 import json
 import random
 from collections.abc import Iterator
@@ -39,7 +39,8 @@ class Session:
         out: list[str] = []
         for i in range(n):
             name = f"{self.dice.choice(WORDS)}-{i}"
-            out += [f"Collecting {name}", f"  Downloading {name}-1.{i}-py3-none-any.whl ({i + 4} kB)", "     " + "━" * 40 + f" {i + 4}/{i + 4} kB"]
+            out += [f"Collecting {name}", f"  Downloading {name}-1.{i}-py3-none-any.whl ({i + 4} kB)",
+                    "     " + "━" * 40 + f" {i + 4}/{i + 4} kB"]
         return "\n".join([*out, f"Successfully installed {n} packages"])
 
     def records(self, n: int) -> str:
@@ -81,7 +82,8 @@ def anthropic(n: int = 6, seed: int = 7) -> Json:
             messages.append({"role": step[0], "content": [{"type": "text", "text": step[1]}]})
             continue
         _, tool, arguments, result = step
-        messages += ({"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu_{at}", "name": tool, "input": json.loads(arguments)}]},
+        messages += ({"role": "assistant", "content": [
+                         {"type": "tool_use", "id": f"toolu_{at}", "name": tool, "input": json.loads(arguments)}]},
                      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"toolu_{at}",
                                                    "content": [{"type": "text", "text": result}]}]})
     return {"model": "m", "max_tokens": 100, "system": Session(1).prose(40), "messages": messages}
@@ -119,7 +121,8 @@ def ollama(n: int = 6, seed: int = 7) -> Json:
             messages.append({"role": step[0], "content": step[1]})
             continue
         _, tool, arguments, result = step
-        messages += ({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": tool, "arguments": json.loads(arguments)}}]},
+        messages += ({"role": "assistant", "content": "", "tool_calls": [
+                         {"function": {"name": tool, "arguments": json.loads(arguments)}}]},
                      {"role": "tool", "tool_name": tool, "content": result})
     return {"model": "m", "messages": messages}
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from gateway.compress.segment import Edit, Segment, Talk
 from gateway.compress.tools import is_read
-from gateway.compress.words import CRITICAL, codelike, kept_whole, values
+from gateway.compress.words import kept_whole, values, watch
 
 MIN_CHARS: Final = 400
 LEAD: Final = 200
@@ -20,7 +20,7 @@ _INTENT: Final = re.compile(r"\b(?:I(?:'ll| will| want| need| would)|we (?:need|
 def run(talk: Talk) -> Iterator[Edit]:
     for segment in talk.loose():
         if segment.turn < talk.aged and segment.role != "system" and len(segment.text) >= MIN_CHARS \
-                and not segment.text.startswith(MARK) and not codelike(segment.text) and not (segment.result and is_read(segment)):
+                and not segment.text.startswith(MARK) and not segment.code and not (segment.result and is_read(segment)):
             text = shortened(segment)
             if 5 * len(text) < 4 * len(segment.text):
                 yield Edit(segment, text)
@@ -29,11 +29,12 @@ def run(talk: Talk) -> Iterator[Edit]:
 def shortened(segment: Segment) -> str:
     lines = segment.text.split("\n")
     whole = kept_whole(segment.text, lines)
+    critical = watch(segment.text)
     out = [MARK]
     lost: list[str] = []
     led = False
     for line, mark in zip(lines, whole, strict=True):
-        if mark or CRITICAL.search(line) or _INTENT.search(line):
+        if mark or critical(line) or _INTENT.search(line):
             out.append(line)
         elif not led and line.strip():
             out.append(line[:LEAD])

@@ -8,7 +8,7 @@ from typing import Final
 
 from gateway.compress.segment import Edit, Segment, Talk
 from gateway.compress.tools import is_read
-from gateway.compress.words import FENCES, codelike, kept_whole
+from gateway.compress.words import FENCES, kept_whole
 
 MIN_CHARS: Final = 80
 MIN_LINES: Final = 3
@@ -29,7 +29,7 @@ def run(talk: Talk) -> Iterator[Edit]:
             if len(note := reference(text)) < len(text):
                 yield Edit(segment, note, sources=(text,), holds=(first,))
         elif first is segment:
-            whole = fixed or (segment.result and (is_read(segment) or codelike(text)))
+            whole = fixed or (segment.result and (is_read(segment) or segment.code))
             edit = _blocks(segment, known, whole)
             if edit is not None:
                 yield edit

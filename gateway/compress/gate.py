@@ -36,7 +36,7 @@ def verdict(edit: Edit) -> str:
         kept |= {words.NUMBERED.sub("", line) for line in kept}
         lines = [line if line in kept else words.NUMBERED.sub("", line) for line in lines]
     lost = [line for line in lines if line not in kept and line.strip()]
-    return _lines(lost, before, whole, edit) if lost else ""
+    return _lines(lost, whole, edit) if lost else ""
 
 
 def _same(canon: Callable[[str], Any], before: str, after: str) -> bool:
@@ -56,10 +56,11 @@ def _blocks(before: str, lines: list[str], whole: str) -> str:
     return ""
 
 
-def _lines(lost: list[str], before: str, whole: str, edit: Edit) -> str:
+def _lines(lost: list[str], whole: str, edit: Edit) -> str:
     """What these lines held is held elsewhere."""
+    critical = words.watch("\n".join(lost))
     for line in lost:
-        if words.CRITICAL.search(line) and line.strip() not in whole:
+        if critical(line) and line.strip() not in whole:
             return WORDS
     plain = [line for line in lost if line not in edit.noise] if edit.noise else lost
     if not plain:
@@ -71,4 +72,4 @@ def _lines(lost: list[str], before: str, whole: str, edit: Edit) -> str:
     for reason, pattern in TOKENS:
         if any(token not in whole for token in set(pattern.findall(text))):
             return reason
-    return CODE if words.codelike(before) else ""
+    return CODE if edit.segment.code else ""

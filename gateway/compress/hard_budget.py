@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.compress.segment import Edit, Segment, Talk
 from gateway.compress.tools import is_read
-from gateway.compress.words import OMITTED, codelike, kept_whole, protected
+from gateway.compress.words import OMITTED, kept_whole, valued, watch
 
 _LEAST: Final = ("tool", "assistant", "user")
 
@@ -18,7 +18,7 @@ def run(talk: Talk) -> Iterator[Edit]:
         for segment in talk.loose():
             if need <= 0:
                 return
-            if segment.role == role and segment.message < talk.settled and not codelike(segment.text) \
+            if segment.role == role and segment.message < talk.settled and not segment.code \
                     and not (segment.result and is_read(segment)):
                 text = thinned(segment, need)
                 if len(text) < len(segment.text):
@@ -30,9 +30,10 @@ def thinned(segment: Segment, need: int) -> str:
     """Without lines from its start on, until enough is gone."""
     lines = segment.text.split("\n")
     whole = kept_whole(segment.text, lines)
+    critical = watch(segment.text)
     out: list[str] = []
     for line, mark in zip(lines, whole, strict=True):
-        if need <= 0 or mark or not line.strip() or line == OMITTED or protected(line):
+        if need <= 0 or mark or not line.strip() or line == OMITTED or valued(line) or critical(line):
             out.append(line)
         else:
             need -= len(line) + 1

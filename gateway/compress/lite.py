@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.compress.segment import Edit, Segment, Talk
 from gateway.compress.tools import is_read
-from gateway.compress.words import FENCES, codelike, kept_whole
+from gateway.compress.words import FENCES, kept_whole
 
 AGAIN: Final = "[the same system message as before]"
 
@@ -29,7 +29,7 @@ def tidy(segment: Segment) -> str:
     text = segment.text
     if " \n" not in text and "\t\n" not in text and "\n\n\n" not in text:
         return text
-    if segment.result and (is_read(segment) or codelike(text)):
+    if segment.result and (is_read(segment) or segment.code):
         return text
     lines = text.split("\n")
     whole = kept_whole(text, lines) if "@@" in text or any(fence in text for fence in FENCES) else None

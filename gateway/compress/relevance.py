@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.compress.segment import Edit, Segment, Talk
-from gateway.compress.words import CJK, OMITTED, codelike, kept_whole, protected
+from gateway.compress.words import CJK, OMITTED, kept_whole, valued, watch
 
 MIN_CHARS: Final = 18_000
 _SENTENCES: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'\[])")
@@ -24,7 +24,7 @@ def run(talk: Talk) -> Iterator[Edit]:
         return
     share = MIN_CHARS // len(old)
     for segment in old:
-        if len(segment.text) > share and not CJK.search(segment.text) and not codelike(segment.text):
+        if len(segment.text) > share and not CJK.search(segment.text) and not segment.code:
             text = related(segment, question)
             if len(text) < len(segment.text):
                 yield Edit(segment, text)
@@ -33,6 +33,7 @@ def run(talk: Talk) -> Iterator[Edit]:
 def related(segment: Segment, question: set[str]) -> str:
     lines = segment.text.split("\n")
     whole = kept_whole(segment.text, lines)
+    critical = watch(segment.text)
     out: list[str] = []
     for line, mark in zip(lines, whole, strict=True):
         if mark or not line.strip():
@@ -40,7 +41,8 @@ def related(segment: Segment, question: set[str]) -> str:
             continue
         said: list[str] = []
         for sentence in _SENTENCES.split(line):
-            if OMITTED in sentence or protected(sentence) or not question.isdisjoint(_WORD.findall(sentence.lower())):
+            if OMITTED in sentence or valued(sentence) or critical(sentence) \
+                    or not question.isdisjoint(_WORD.findall(sentence.lower())):
                 said.append(sentence)
             elif not said or said[-1] != OMITTED:
                 said.append(OMITTED)

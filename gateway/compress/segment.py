@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from gateway.compress.words import codelike
+
 Path = tuple[str | int, ...]
 
 # What a conversation has at least behind it before its older part is looked at, and how far that part grows at once: whatever is
@@ -29,10 +31,19 @@ class Segment(msgspec.Struct, eq=False):
     locked: bool = False                         # nobody may change it
     pinned: bool = False                         # before a client's cache marker: only what comes out the same each time
     held: bool = False                           # another segment refers to it
+    judged: str | None = None                    # the text that ``looks`` is about
+    looks: bool = False
 
     @property
     def result(self) -> bool:
         return self.role == "tool"
+
+    @property
+    def code(self) -> bool:
+        """Does its text look like code? Asked by several engines and by the gate."""
+        if self.judged is not self.text:
+            self.judged, self.looks = self.text, codelike(self.text)
+        return self.looks
 
 
 class Edit(msgspec.Struct, frozen=True, eq=False):

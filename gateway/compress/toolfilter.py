@@ -3,16 +3,16 @@
 What becomes of a result depends on it alone, so it becomes the same in every later request. Texts of files are never filtered.
 """
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 import orjson
 
-from gateway.compress.filters import MAX_LINE, Example, Filter
+from gateway.compress.filters import MAX_LINE, Example, Filter, Pack
 from gateway.compress.segment import Edit, Segment, Talk
 from gateway.compress.tools import command, is_read, is_shell
-from gateway.compress.words import ANSI, CRITICAL, codelike, kept_whole, protected
+from gateway.compress.words import ANSI, kept_whole, valued, watch
 
 MIN_CHARS: Final = 200
 MIN_RUN: Final = 3                               # equal lines that are told once
@@ -40,7 +40,7 @@ def pick(filters: Sequence[Filter], segment: Segment) -> Filter | None:
     sample, code = segment.text[:_LOOK], None
     for one in filters:
         if (one.pack.shell and shell) or (one.outputs is not None and one.outputs.search(sample)):
-            code = codelike(segment.text) if code is None else code
+            code = segment.code if code is None else code
             if not code or one.pack.json:
                 return one
     return None
@@ -56,17 +56,19 @@ def filtered(one: Filter, segment: Segment) -> Edit | None:
     lines = text.split("\n")
     whole = kept_whole(text, lines)
     noise: set[str] = set()
-    lines, whole, n_noise = _quiet(one, lines, whole, noise)
+    critical = watch(text)
+    lines, whole, n_noise = _quiet(one, lines, whole, noise, critical)
     if pack.collapse:
         lines, whole = _collapsed(lines, whole)
-    if (len(lines) > pack.max_lines or sum(map(len, lines)) > pack.max_chars) and not codelike(text):
-        lines = _cut(lines, whole, pack.head, pack.tail)
+    if (len(lines) > pack.max_lines or sum(map(len, lines)) > pack.max_chars) and not segment.code:
+        lines = _cut(lines, whole, pack, critical)
     if n_noise:
         lines.append(f"[{n_noise} lines of no interest left out]")
     return Edit(segment, "\n".join(lines), noise=frozenset(noise))
 
 
-def _quiet(one: Filter, lines: list[str], whole: list[bool], noise: set[str]) -> tuple[list[str], list[bool], int]:
+def _quiet(one: Filter, lines: list[str], whole: list[bool], noise: set[str],
+           critical: Callable[[str], bool]) -> tuple[list[str], list[bool], int]:
     """Without noise. Of a line that was written over, what it was in the end."""
     n_noise = 0
     if lines and (before := _NOISE.fullmatch(lines[-1])):       # this was filtered before
@@ -76,11 +78,11 @@ def _quiet(one: Filter, lines: list[str], whole: list[bool], noise: set[str]) ->
     marks: list[bool] = []
     for line, mark in zip(lines, whole, strict=True):
         if not mark:
-            if "\r" in line and not CRITICAL.search(line):
+            if "\r" in line and not critical(line):
                 noise.add(line)
                 line = line.rstrip("\r").rpartition("\r")[2]
             if drop is not None and len(line) <= MAX_LINE and drop.search(line) and not (keep is not None and keep.search(line)) \
-                    and not CRITICAL.search(line):
+                    and not critical(line):
                 noise.add(line)
                 n_noise += 1
                 continue
@@ -108,8 +110,9 @@ def _collapsed(lines: list[str], whole: list[bool]) -> tuple[list[str], list[boo
     return out, marks
 
 
-def _cut(lines: list[str], whole: list[bool], head: int, tail: int) -> list[str]:
+def _cut(lines: list[str], whole: list[bool], pack: Pack, critical: Callable[[str], bool]) -> list[str]:
     """The start, the end, and of the middle whatever holds a value."""
+    head, tail = pack.head, pack.tail
     out = lines[:head]
     waiting: list[str] = []
 
@@ -120,7 +123,7 @@ def _cut(lines: list[str], whole: list[bool], head: int, tail: int) -> list[str]
 
     end = max(head, len(lines) - tail)
     for line, mark in zip(lines[head:end], whole[head:end], strict=True):
-        if mark or protected(line):
+        if mark or valued(line) or critical(line):
             if waiting:
                 settle()
             out.append(line)

@@ -3,7 +3,7 @@
 Patterns are cheap on purpose and rather see too much than too little: what they see stays.
 """
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 NUMBER: Final = re.compile(r"\d+(?:\.\d+)*")
@@ -21,18 +21,44 @@ _ERROR: Final = (r"\b(?:errors?|exceptions?|fail(?:ed|ure|ures|s|ing)?|fatal|pan
 _DEMAND: Final = (r"\b(?:must|never|always|do not|don't|dont|requir(?:e|es|ed|ement|ements)|should|shall|only|except|unless|forbidden|"
                   r"security|secrets?|important|ensure|mandatory|not allowed|avoid|exactly|at (?:most|least))\b")
 CRITICAL: Final = re.compile(f"{_ERROR}|{_DEMAND}", re.IGNORECASE)
-# One look that tells whether a line holds anything of the above.
-PROTECTED: Final = re.compile(rf"\d|://|[\w.~-]/[\w.~-]|`|\"\s*:|\w=\S|\\\w|^\s*at |{_ERROR}|{_DEMAND}", re.IGNORECASE)
-_CODE: Final = re.compile(r"[;{}\[(,:]\s*$|^\s*(?:(?:def|class|import|from|return|if|for|while|else|elif|try|func|fn|let|const|var|"
-                          r"public|private|static|package|use|impl)\b|#include|//|/\*|\*\s|@\w|</?[a-zA-Z])")
+# Without one of these in it, a text has nothing critical: looked for with `in`, which is quicker than any pattern.
+_STEMS: Final = ("error", "exception", "fail", "fatal", "panic", "traceback", "warn", "denied", "refused", "time", "abort", "crash",
+                 "segfault", "killed", "invalid", "can", "could", "unable", "undefined", "not", "no such", "missing", "assert",
+                 "unexpected", "conflict", "must", "never", "always", "dont", "requir", "shall", "should", "only", "except", "unless",
+                 "forbidden", "secur", "secret", "important", "ensure", "mandatory", "avoid", "exactly", "at most", "at least",
+                 "don't")
+# A value of any kind.
+_VALUE: Final = re.compile(r"\d|://|[\w.~-]/[\w.~-]|`|\"\s*:|\w=\S|\\\w|^\s*at ")
+_CODE_ENDS: Final = (";", "{", "}", "[", "(", ",", ":")
+_CODE_STARTS: Final = re.compile(r"\s*(?:(?:def|class|import|from|return|if|for|while|else|elif|try|func|fn|let|const|var|public|private|"
+                                 r"static|package|use|impl)\b|#include|//|/\*|\*\s|@\w|</?[a-zA-Z])")
 _HUNK: Final = re.compile(r"@@ .*?@@|@@$")
-_SAMPLE: Final = 200                             # lines of a text that tell whether it is code
+_SAMPLE: Final = 40                              # lines of a text that tell whether it is code
 FENCES: Final = ("```", "~~~")
 OMITTED: Final = "[…]"
 
 
-def protected(line: str) -> bool:
-    return PROTECTED.search(line) is not None
+def watch(text: str) -> Callable[[str], bool]:
+    """Which lines of this text are errors or demands?"""
+    low = text.lower()
+    stems = [stem for stem in _STEMS if stem in low]
+
+    def critical(line: str) -> bool:
+        low = line.lower()
+        for stem in stems:
+            if stem in low:
+                return CRITICAL.search(line) is not None
+        return False
+    return critical if stems else _never
+
+
+def _never(line: str) -> bool:
+    return False
+
+
+def valued(line: str) -> bool:
+    """Does it hold a value of any kind?"""
+    return _VALUE.search(line) is not None
 
 
 def codelike(text: str) -> bool:
@@ -41,24 +67,25 @@ def codelike(text: str) -> bool:
     if any(fence in text for fence in FENCES):
         lines = [line for line, code in zip(lines, fenced(lines), strict=True) if not code]
     lines = [line for line in lines if line.strip()]
-    return len(lines) >= 3 and sum(_CODE.search(line) is not None for line in lines) * 10 >= len(lines) * 4
+    return len(lines) >= 3 and sum([
+        line.rstrip().endswith(_CODE_ENDS) or _CODE_STARTS.match(line) is not None for line in lines]) * 10 >= len(lines) * 4
 
 
 def fenced(lines: list[str]) -> list[bool]:
     """Which lines lie in a code block, its fences included? A block that is not closed goes to the end."""
-    fence = ""
-    found = []
-    for line in lines:
+    found = [False] * len(lines)
+    fence, start = "", 0
+    for at in [at for at, line in enumerate(lines) if "```" in line or "~~~" in line]:
+        line = lines[at]
         head = line.lstrip()[:3]
         if fence:
-            found.append(True)
             if head == fence:
+                found[start:at + 1] = [True] * (at + 1 - start)
                 fence = ""
         elif head == "```" or (head == "~~~" and not line.startswith("    ")):      # further in it underlines something
-            fence = head
-            found.append(True)
-        else:
-            found.append(False)
+            fence, start = head, at
+    if fence:
+        found[start:] = [True] * (len(lines) - start)
     return found
 
 
