@@ -60,6 +60,8 @@ ROUTES: tuple[Route, ...] = (
     Route("PUT", "/groups/{name}", keys.put_group, "Make or change a group of keys that share a budget.", Done, body=keys.GroupEdit),
     Route("DELETE", "/groups/{name}", keys.drop_group, "Remove a group to which nobody belongs.", Done),
     Route("GET", "/savings", savings.savings, "What the cache and compression save.", savings.Savings),
+    Route("POST", "/compression/preview", savings.preview, "What compression would make of a request.", savings.Previewed,
+          body=savings.Preview),
     Route("POST", "/cache/clear", savings.clear, "Forget every answer that could be given again.", savings.Cleared),
     Route("GET", "/config", settings.view, "The configuration in force, without secrets.", settings.View),
     Route("GET", "/config/diff", settings.diff, "What a reload would change.", settings.Verdict),

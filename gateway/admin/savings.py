@@ -3,8 +3,10 @@ from typing import Any
 
 import msgspec
 
-from gateway.admin.visit import Facts, Visit
+from gateway.admin.visit import Ask, Facts, Visit
 from gateway.config.available import NOT_YET
+from gateway.pipeline import shrink
+from gateway.pipeline.aside import aside
 
 
 class CacheStatus(Facts, frozen=True):
@@ -48,11 +50,35 @@ class Cleared(Facts, frozen=True):
 async def savings(visit: Visit) -> Savings:
     ground = visit.ground
     settings, config = ground.snapshot.cache, ground.snapshot.config
-    told = getattr(ground, "compression", None)      # not every version has it
-    counts = told.status() if told is not None else {}
     cache = {**ground.replays.status(), "always": settings.enabled, "ttl_s": settings.ttl_s}
     return Savings(cache=msgspec.convert(cache, CacheStatus),
-                   compression=CompressionStatus(available="compression" not in NOT_YET, mode=config.compression.mode, counts=counts))
+                   compression=CompressionStatus(available="compression" not in NOT_YET, mode=config.compression.mode,
+                                                 counts=shrink.status(ground)))
+
+
+class Preview(Ask, frozen=True):
+    """A request's body, and how far it is to go. Nothing is sent to anybody."""
+    body: dict[str, Any]
+    wire: str = "openai-chat"
+    mode: str = "standard"
+
+
+class Previewed(Facts, frozen=True):
+    """What would be sent. ``stages``: engine by engine, with what the fidelity gate discarded and why."""
+    mode: str
+    chars_before: int
+    chars_after: int
+    tokens_before: int
+    saved_tokens: int
+    ms: float
+    stages: list[dict[str, Any]]
+    body: str
+
+
+async def preview(visit: Visit) -> Previewed:
+    asked: Preview = visit.body
+    told = await aside(shrink.preview, msgspec.json.encode(asked.body), asked.wire, asked.mode, visit.ground)
+    return msgspec.convert(told, Previewed)
 
 
 async def clear(visit: Visit) -> Cleared:

@@ -60,7 +60,7 @@ def _lines(lost: list[str], whole: str, edit: Edit) -> str:
     """What these lines held is held elsewhere."""
     critical = words.watch("\n".join(lost))
     for line in lost:
-        if critical(line) and line.strip() not in whole:
+        if critical(line) and any(critical(said) and said.strip() not in whole for said in words.SENTENCES.split(line)):
             return WORDS
     plain = [line for line in lost if line not in edit.noise] if edit.noise else lost
     if not plain:

@@ -15,6 +15,7 @@ import msgspec
 
 from gateway.compress import aging, dedup, gate, hard_budget, jsoncompact, lite, read_lifecycle, relevance, toolfilter
 from gateway.compress.segment import Edit, Segment, Talk
+from gateway.compress.words import OMITTED
 from gateway.tokens.estimate import CHARS_PER_TOKEN
 
 MODES: Final = ("off", "lossless", "standard", "aggressive")
@@ -40,6 +41,10 @@ ENGINES: Final = (
     Engine("aging", "aggressive", False, aging.run),
     Engine("hard-budget", "aggressive", False, hard_budget.run),
 )
+
+
+# Who finds one of these has a conversation before it that was compressed already, by a gateway before this one: it stays as it is.
+MARKS: Final = (dedup.MARK, lite.AGAIN, read_lifecycle.MARK, aging.MARK, OMITTED)
 
 
 class Stage(msgspec.Struct):
@@ -78,7 +83,7 @@ def compress(talk: Talk, aim: Aim, rest: Callable[[], None] = lambda: None, engi
     originals = [segment.text for segment in talk.segments]
     outcome = Outcome(mode=aim.mode, chars_before=sum(map(len, originals)))
     tokens = aim.tokens
-    for engine in engines:
+    for engine in () if marked(talk) else engines:
         if level(engine.mode) > level(aim.mode):
             continue
         over = tokens - aim.target if aim.target else 0
@@ -95,6 +100,10 @@ def compress(talk: Talk, aim: Aim, rest: Callable[[], None] = lambda: None, engi
     outcome.saved_tokens = (outcome.chars_before - outcome.chars_after) // CHARS_PER_TOKEN
     outcome.ms = (time.perf_counter() - began) * 1e3
     return outcome
+
+
+def marked(talk: Talk) -> bool:
+    return any(mark in segment.text for segment in talk.segments if segment.role != "user" for mark in MARKS)
 
 
 def _stepped(over: int, target: int) -> int:

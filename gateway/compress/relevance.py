@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.compress.segment import Edit, Segment, Talk
-from gateway.compress.words import CJK, OMITTED, kept_whole, valued, watch
+from gateway.compress.words import CJK, OMITTED, SENTENCES, kept_whole, valued, watch
 
 MIN_CHARS: Final = 18_000
-_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'\[])")
 _WORD: Final = re.compile(r"\w{4,}")
 
 
@@ -40,7 +39,7 @@ def related(segment: Segment, question: set[str]) -> str:
             out.append(line)
             continue
         said: list[str] = []
-        for sentence in _SENTENCES.split(line):
+        for sentence in SENTENCES.split(line):
             if OMITTED in sentence or valued(sentence) or critical(sentence) \
                     or not question.isdisjoint(_WORD.findall(sentence.lower())):
                 said.append(sentence)

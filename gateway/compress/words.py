@@ -13,6 +13,7 @@ INLINE: Final = re.compile(r"`[^`\n]+`")
 ASSIGNED: Final = re.compile(r"\b[A-Za-z_][\w.-]*=[^\s,;]+")
 ANSI: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 NUMBERED: Final = re.compile(r"^\s*\d+(?:\t|→|\||: )")
+SENTENCES: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\"'\[])")
 CJK: Final = re.compile("[⺀-鿿가-힯豈-﫿]")
 
 _ERROR: Final = (r"\b(?:errors?|exceptions?|fail(?:ed|ure|ures|s|ing)?|fatal|panic(?:ked)?|traceback|warn(?:ing|ings)?|denied|refused|"
@@ -30,12 +31,12 @@ _STEMS: Final = ("error", "exception", "fail", "fatal", "panic", "traceback", "w
 # A value of any kind.
 _VALUE: Final = re.compile(r"\d|://|[\w.~-]/[\w.~-]|`|\"\s*:|\w=\S|\\\w|^\s*at ")
 _CODE_ENDS: Final = (";", "{", "}", "[", "(", ",", ":")
-_CODE_STARTS: Final = re.compile(r"\s*(?:(?:def|class|import|from|return|if|for|while|else|elif|try|func|fn|let|const|var|public|private|"
-                                 r"static|package|use|impl)\b|#include|//|/\*|\*\s|@\w|</?[a-zA-Z])")
+_CODE_STARTS: Final = re.compile(r"\s*(?:(?:def|class|import|from|return|if|for|while|else|elif|try|func|fn|let|const|var|public|"
+                                 r"private|static|package|use|impl)\b|#include|//|/\*|\*\s|@\w|</?[a-zA-Z])")
 _HUNK: Final = re.compile(r"@@ .*?@@|@@$")
 _SAMPLE: Final = 40                              # lines of a text that tell whether it is code
 FENCES: Final = ("```", "~~~")
-OMITTED: Final = "[…]"
+OMITTED: Final = "[…left out…]"
 
 
 def watch(text: str) -> Callable[[str], bool]:

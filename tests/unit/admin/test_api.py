@@ -348,6 +348,17 @@ async def test_what_the_cache_saves_is_told_and_it_can_be_emptied(operator, upst
     assert (await page.get("/savings")).json["cache"]["entries"] == 0
 
 
+async def test_compression_is_summed_up_and_tried_out(operator):
+    page = await operator('[compression]\nmode = "standard"\n')
+    counts = (await page.get("/savings")).json["compression"]["counts"]
+    assert counts["requests"] == 0 and counts["engines"]["dedup"]["discarded"] == {}
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "One.   \n\n\n\nTwo."},
+                                       {"role": "user", "content": "hi"}]}
+    told = (await page.post("/compression/preview", {"body": body, "mode": "lossless"})).json
+    assert told["stages"][1]["engine"] == "lite" and "One.\\n\\nTwo." in told["body"]
+    assert (await page.post("/compression/preview", {"body": body, "mode": "off"})).status == 400
+
+
 async def test_a_tail_has_a_head_of_its_own_and_not_everybody_may_follow(operator):
     page = await operator("")
     async with asyncio.timeout(5):

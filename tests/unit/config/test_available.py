@@ -17,7 +17,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     (upstream('[[combos]]\nname = "best"\njudge = "a/m"\ntargets = ["a/m"]'), "combos[0].judge"),
     ('[routing]\nstrategy = "fusion"', "routing.strategy"),
     ('[stream]\nresume = "continue"', "stream.resume"),
-    ('[compression]\nmode = "lossless"', "compression.mode"),
     ("[fusion]\nk = 2", "fusion.k"),
     ("[mcp]\nenabled = true", "mcp.enabled"),
 ])
