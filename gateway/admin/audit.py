@@ -3,7 +3,7 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.core.ports import Change
 
 
@@ -18,5 +18,5 @@ class Changes(Facts, frozen=True):
     changes: list[Change]
 
 
-async def audit(visit: Visit) -> Changes:
+async def audit(visit: Errand) -> Changes:
     return Changes(changes=await visit.ground.store.audit.last(visit.query.limit, visit.query.before))

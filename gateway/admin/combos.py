@@ -3,7 +3,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gateway.admin.visit import Ask, Done, Facts, Visit
+from gateway.admin.errand import Ask, Done, Errand, Facts
 from gateway.core.errors import bad_request
 from gateway.pipeline.probe import Probed
 from gateway.routing.strategies import STRATEGIES
@@ -44,11 +44,11 @@ class Tested(Facts, frozen=True):
     probed: list[Probed]
 
 
-async def listed(visit: Visit) -> Combos:
+async def listed(visit: Errand) -> Combos:
     return Combos(combos=msgspec.convert(visit.ground.combobook.listed(), list[ComboView]), strategies=sorted({"fusion", *STRATEGIES}))
 
 
-async def put(visit: Visit) -> ComboView:
+async def put(visit: Errand) -> ComboView:
     """The body is a table as in [[combos]]; its name may be left out, another one is refused."""
     name, table = visit.params["name"], visit.body
     if table.setdefault("name", name) != name:
@@ -58,19 +58,19 @@ async def put(visit: Visit) -> ComboView:
     return msgspec.convert(made, ComboView)
 
 
-async def drop(visit: Visit) -> Done:
+async def drop(visit: Errand) -> Done:
     await visit.ground.combobook.delete(visit.params["name"])
     visit.note("combo.delete", visit.params["name"])
     return Done()
 
 
-async def order(visit: Visit) -> Ordered:
+async def order(visit: Errand) -> Ordered:
     names = await visit.ground.combobook.order(visit.body.names)
     visit.note("combo.order", ", ".join(names))
     return Ordered(names=names)
 
 
-async def test(visit: Visit) -> Tested:
+async def test(visit: Errand) -> Tested:
     """A tiny question to every target by one of its keys: costs a few tokens, changes no health."""
     probed = await visit.ground.combobook.test(visit.params["name"])
     visit.note("combo.test", visit.params["name"], f"{sum(one.ok for one in probed)} of {len(probed)} answered")

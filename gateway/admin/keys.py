@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gateway.admin.visit import Ask, Done, Facts, Visit
+from gateway.admin.errand import Ask, Done, Errand, Facts
 from gateway.core.errors import bad_request
 from gateway.core.keys import GroupRow, Rules
 
@@ -13,6 +13,8 @@ Patterns = Annotated[list[Annotated[str, Meta(max_length=400)]], Meta(min_length
 Limit = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Dollars = Annotated[float, Meta(ge=0, le=1e9)]
 Iso = Annotated[str, Meta(max_length=40, description="ISO date or time; empty = never.")]
+Scopes = Annotated[tuple[Annotated[str, Meta(max_length=60)], ...], Meta(
+    max_length=100, description='What it may do over MCP, such as "read:*" or "execute:completions"; none = nothing.')]
 Note = Annotated[str, Meta(max_length=1_000)]
 
 
@@ -38,6 +40,7 @@ class KeyView(Facts, frozen=True):
     allow_unknown_price: bool
     group: str
     expires: str
+    mcp_scopes: list[str]
     spent_usd_day: float
     spent_usd_month: float
 
@@ -72,6 +75,7 @@ class NewKey(Ask, frozen=True):
     allow_unknown_price: bool = False
     group: Annotated[str, Meta(max_length=100)] = ""
     expires: Iso = ""
+    mcp_scopes: Scopes = ()
     note: Note = ""
 
 
@@ -87,6 +91,7 @@ class KeyEdit(Ask, frozen=True):
     allow_unknown_price: bool | UnsetType = UNSET
     group: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
     expires: Iso | UnsetType = UNSET
+    mcp_scopes: Scopes | UnsetType = UNSET
     note: Note | UnsetType = UNSET
 
 
@@ -108,14 +113,14 @@ class GroupEdit(Ask, frozen=True):
     budget_usd_month: Dollars = 0.0
 
 
-async def listed(visit: Visit) -> Keys:
+async def listed(visit: Errand) -> Keys:
     ground = visit.ground
     book = ground.keybook
     return Keys(open=ground.keys.open, keys=msgspec.convert(await book.listed(), list[KeyView]),
                 groups=msgspec.convert(book.listed_groups(), list[GroupView]))
 
 
-async def create(visit: Visit) -> Told:
+async def create(visit: Errand) -> Told:
     asked: NewKey = visit.body
     rules = Rules(**_rules(asked))
     made = await visit.ground.keybook.create(asked.name, rules, asked.note)
@@ -123,7 +128,7 @@ async def create(visit: Visit) -> Told:
     return Told(key=_view(visit, made.row), secret=made.secret)
 
 
-async def change(visit: Visit) -> KeyView:
+async def change(visit: Errand) -> KeyView:
     asked: KeyEdit = visit.body
     changes = _rules(asked)
     row = await visit.ground.keybook.update(visit.params["id"], None if asked.note is UNSET else str(asked.note), **changes)
@@ -131,19 +136,19 @@ async def change(visit: Visit) -> KeyView:
     return _view(visit, row)
 
 
-async def rotate(visit: Visit) -> Told:
+async def rotate(visit: Errand) -> Told:
     made = await visit.ground.keybook.rotate(visit.params["id"], visit.body.grace_s)
     visit.note("key.rotate", made.row.name, f"the old secret is good for {visit.body.grace_s:g} s")
     return Told(key=_view(visit, made.row), secret=made.secret)
 
 
-async def revoke(visit: Visit) -> KeyView:
+async def revoke(visit: Errand) -> KeyView:
     row = await visit.ground.keybook.revoke(visit.params["id"])
     visit.note("key.revoke", row.name)
     return _view(visit, row)
 
 
-async def put_group(visit: Visit) -> Done:
+async def put_group(visit: Errand) -> Done:
     asked: GroupEdit = visit.body
     name = visit.params["name"]
     await visit.ground.keybook.put_group(GroupRow(name=name, parent=asked.parent, budget_usd_day=asked.budget_usd_day,
@@ -152,7 +157,7 @@ async def put_group(visit: Visit) -> Done:
     return Done()
 
 
-async def drop_group(visit: Visit) -> Done:
+async def drop_group(visit: Errand) -> Done:
     await visit.ground.keybook.drop_group(visit.params["name"])
     visit.note("group.drop", visit.params["name"])
     return Done()
@@ -183,5 +188,5 @@ def _limits(rules: Rules) -> str:
     return ", ".join(f"{name}={value}" for name, value in told.items() if value != getattr(Rules(), name))
 
 
-def _view(visit: Visit, row: Any) -> KeyView:
+def _view(visit: Errand, row: Any) -> KeyView:
     return msgspec.convert(visit.ground.keybook.view(row), KeyView)

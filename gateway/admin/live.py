@@ -3,7 +3,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.core.call import Attempt, Call
 
 MOST: Final = 200
@@ -51,7 +51,7 @@ class Live(Facts, frozen=True):
     requests: list[Running]
 
 
-async def live(visit: Visit) -> Live:
+async def live(visit: Errand) -> Live:
     inflight, now = visit.ground.inflight, visit.ground.clock.now()
     calls = sorted(inflight.calls.values(), key=lambda call: call.started)[:visit.query.limit]
     return Live(count=inflight.count, requests=[running(call, now) for call in calls])

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 import msgspec
 from aiohttp import web
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
+from gateway.admin.visit import Visit
 from gateway.core.errors import GatewayError
 from gateway.core.redact import mask
 
@@ -38,7 +39,7 @@ def masked(lines: Sequence[tuple[int, str]], secrets: tuple[str, ...]) -> list[L
     return [Line(n=n, text=mask(text, secrets)) for n, text in lines]
 
 
-async def lines(visit: Visit) -> Lines:
+async def lines(visit: Errand) -> Lines:
     recent, asked = visit.office.recent, visit.query
     found = list(recent.after(asked.after, asked.limit))
     return Lines(last=recent.last, lines=await visit.office.aside(masked, found, visit.ground.snapshot.secrets))

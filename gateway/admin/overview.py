@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.observe.series import Minute, Spread, Tally
 
 TOP: Final = 12
@@ -80,7 +80,7 @@ class Overview(Facts, frozen=True):
     curves: Curves
 
 
-async def overview(visit: Visit) -> Overview:
+async def overview(visit: Errand) -> Overview:
     office, ground, n = visit.office, visit.ground, visit.query.minutes
     wall = ground.clock.wall()
     minutes = list(office.series.since(wall, n))

@@ -1,23 +1,23 @@
 """How does a request look from here? The playground asks the gateway as a client would, by the operator's right; tests ask briefly."""
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
+from gateway.admin.errand import Ask, Errand, Facts, operator
 from gateway.admin.live import Hop, hop
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.visit import Visit
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.serve import serve
-from gateway.policy.keys import ClientKey, Principal
+from gateway.policy.keys import Principal
 from gateway.wire import WIRES
 
-NAME: Final = "admin"
 AT_ONCE: Final = 4
 MAX_TARGETS: Final = 20
 TEST_S: Final = 60.0
@@ -25,13 +25,8 @@ ANSWER_BYTES: Final = 1 << 20
 WIRE: Final = "openai-chat"
 
 
-def operator() -> Principal:
-    """A principal without limits."""
-    return Principal(ClientKey(name=NAME, sha256=""))
-
-
-def call_of(name: str, ground: Ground) -> Call:
-    return Call(id=name, surface="playground", wire=WIRE, operation="chat", started=ground.clock.now(), wall=ground.clock.wall())
+def call_of(name: str, ground: Ground, surface: str = "playground") -> Call:
+    return Call(id=name, surface=surface, wire=WIRE, operation="chat", started=ground.clock.now(), wall=ground.clock.wall())
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
@@ -73,7 +68,7 @@ class Outcomes(Facts, frozen=True):
     outcomes: list[Outcome]
 
 
-async def trial(visit: Visit) -> Outcomes:
+async def trial(visit: Errand) -> Outcomes:
     """Real requests: they cost what they cost."""
     asked: Trial = visit.body
     room = asyncio.Semaphore(AT_ONCE)
@@ -86,18 +81,23 @@ async def trial(visit: Visit) -> Outcomes:
     return Outcomes(outcomes=list(await asyncio.gather(*(one(place, target) for place, target in enumerate(asked.targets, 1)))))
 
 
+class Unconnected:
+    """The side of a request that nobody sent over a connection."""
+    headers: Mapping[str, str] = {"Content-Type": "application/json"}
+    method = "POST"
+    transport = None
+
+
 class Inside(Client):
     """A client in this process: nothing is written to a connection, the answer is kept."""
 
     __slots__ = ("answered", "body_sent")
 
-    def __init__(self, http: BaseRequest, call: Call, body: bytes) -> None:
-        super().__init__(http, call, WIRES[WIRE], {}, None)
-        self.headers = {"Content-Type": "application/json"}
-        self.method = "POST"
+    def __init__(self, call: Call, body: bytes, principal: Principal) -> None:
+        super().__init__(cast(BaseRequest, Unconnected()), call, WIRES[WIRE], {}, None)
         self.body_sent = body
         self.answered = b""
-        self.principal = operator()
+        self.principal = principal
 
     async def body(self, limit: int) -> bytes:
         return self.body_sent
@@ -112,19 +112,23 @@ class Inside(Client):
         self.response = web.Response(status=status)
 
 
-async def ask(target: str, asked: Trial, name: str, visit: Visit) -> Outcome:
+async def ask(target: str, asked: Trial, name: str, errand: Errand) -> Outcome:
     """One short question to one name."""
-    ground = visit.ground
-    body = {"model": target, "max_tokens": asked.max_tokens, "messages": [{"role": "user", "content": asked.prompt}]}
-    call = call_of(name, ground)
-    client = Inside(visit.http, call, msgspec.json.encode(body))
+    return await put(errand, call_of(name, errand.ground), {
+        "model": target, "max_tokens": asked.max_tokens, "messages": [{"role": "user", "content": asked.prompt}]})
+
+
+async def put(errand: Errand, call: Call, body: Mapping[str, Any]) -> Outcome:
+    """A whole request, asked by the right of whoever sent the errand: with the limits, models and budgets of its key."""
+    ground = errand.ground
+    client = Inside(call, msgspec.json.encode(body), errand.principal or operator())
     try:
         async with asyncio.timeout(TEST_S):
             await serve(call, client, ground)
     except TimeoutError:
         call.error = GatewayError("timeout", f"No answer within {TEST_S:g} s.")
     ended = call.ended or ground.clock.now()
-    return Outcome(target=target, ok=call.error is None and call.status == 200, status=call.status, routed=call.routed,
+    return Outcome(target=str(body["model"]), ok=call.error is None and call.status == 200, status=call.status, routed=call.routed,
                    ms=round((ended - call.started) * 1000, 1),
                    ttft_ms=round((call.first_token_at - call.started) * 1000, 1) if call.first_token_at else None,
                    error=call.error.kind if call.error is not None else None,

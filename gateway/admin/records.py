@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gateway.admin.visit import Ask, Visit
+from gateway.admin.errand import Ask, Errand
 from gateway.core.errors import GatewayError, bad_request
 from gateway.store import reading
 
@@ -31,7 +31,7 @@ class Wanted(Ask, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
 
 
-async def requests(visit: Visit) -> reading.Page:
+async def requests(visit: Errand) -> reading.Page:
     asked: Wanted = visit.query
     if asked.cursor and not (_CURSOR.fullmatch(asked.cursor) and int(asked.cursor) <= reading.FOREVER):
         raise bad_request("cursor: is none that a page gave", "cursor")
@@ -39,7 +39,7 @@ async def requests(visit: Visit) -> reading.Page:
     return await reading.requests(visit.ground.store.ledger.read, wanted, asked.cursor, asked.limit)
 
 
-async def one(visit: Visit) -> reading.Story:
+async def one(visit: Errand) -> reading.Story:
     """By its number, or the newest with this X-Request-ID."""
     found = await reading.request(visit.ground.store.ledger.read, visit.params["id"][:400])
     if found is None:

@@ -3,7 +3,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.pipeline.explaining import RequestFacts, explain_live
 from gateway.routing.explain import Place
 
@@ -28,7 +28,7 @@ class Explained(Facts, frozen=True):
     more: int
 
 
-async def explained(visit: Visit) -> Explained:
+async def explained(visit: Errand) -> Explained:
     """Raises no_model, like a request would."""
     asked: Described = visit.query
     facts = RequestFacts(tools=asked.tools, image=asked.image, tokens=asked.tokens, n=asked.n)
@@ -42,6 +42,6 @@ class Names(Facts, frozen=True):
     names: list[str]
 
 
-async def names(visit: Visit) -> Names:
+async def names(visit: Errand) -> Names:
     """For completing what is typed: combos, models, then providers' own."""
     return Names(names=[entry.id for entry in visit.ground.catalog.listed[:5_000]])

@@ -3,7 +3,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.config.available import NOT_YET
 from gateway.pipeline import shrink
 from gateway.pipeline.aside import aside
@@ -47,7 +47,7 @@ class Cleared(Facts, frozen=True):
     cleared: int
 
 
-async def savings(visit: Visit) -> Savings:
+async def savings(visit: Errand) -> Savings:
     ground = visit.ground
     settings, config = ground.snapshot.cache, ground.snapshot.config
     cache = {**ground.replays.status(), "always": settings.enabled, "ttl_s": settings.ttl_s}
@@ -75,13 +75,13 @@ class Previewed(Facts, frozen=True):
     body: str
 
 
-async def preview(visit: Visit) -> Previewed:
+async def preview(visit: Errand) -> Previewed:
     asked: Preview = visit.body
     told = await aside(shrink.preview, msgspec.json.encode(asked.body), asked.wire, asked.mode, visit.ground)
     return msgspec.convert(told, Previewed)
 
 
-async def clear(visit: Visit) -> Cleared:
+async def clear(visit: Errand) -> Cleared:
     n = visit.ground.replays.clear()
     visit.note("cache.clear", "", f"{n} answers")
     return Cleared(cleared=n)

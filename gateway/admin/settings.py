@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.admin.masking import Edit, changes, flat, masked_text
 from gateway.admin.office import Read
-from gateway.admin.visit import Ask, Facts, Visit
 from gateway.config.load import SIZE_LIMIT, loads
 from gateway.config.problems import ConfigError, Problem
 from gateway.config.snapshot import Snapshot
@@ -58,19 +58,19 @@ class Reloaded(Facts, frozen=True):
     problems: list[Told]
 
 
-async def view(visit: Visit) -> View:
+async def view(visit: Errand) -> View:
     snapshot = visit.ground.snapshot
     settings, text = await visit.office.aside(_shown, snapshot)
     return View(source=str(snapshot.source or ""), loaded_at=snapshot.loaded_at, can_reload=visit.office.reload is not None,
                 settings=settings, warnings=_told(snapshot.warnings), text=text)
 
 
-async def validate(visit: Visit) -> Verdict:
+async def validate(visit: Errand) -> Verdict:
     verdict: Verdict = await visit.office.aside(_judged, visit.body.text, visit.ground.snapshot)
     return verdict
 
 
-async def diff(visit: Visit) -> Verdict:
+async def diff(visit: Errand) -> Verdict:
     """The file as it is now against what is in force."""
     office = visit.office
     if office.read is None:
@@ -80,7 +80,7 @@ async def diff(visit: Visit) -> Verdict:
     return verdict
 
 
-async def reload(visit: Visit) -> Reloaded:
+async def reload(visit: Errand) -> Reloaded:
     if visit.office.reload is None:
         raise GatewayError("bad_request", "This gateway was started without a configuration that could be read again.",
                            code="no_configuration")

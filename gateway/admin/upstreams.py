@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.core.errors import GatewayError
 from gateway.jobs.validate import Verdict, validate
 from gateway.providers.registry import Account, Provider
@@ -113,7 +113,7 @@ class Tested(Facts, frozen=True):
     verdicts: list[Verdict]
 
 
-async def providers(visit: Visit) -> Providers:
+async def providers(visit: Errand) -> Providers:
     ground = visit.ground
     now, wall = ground.clock.now(), ground.clock.wall()
     rows = cooldowns(visit, now)
@@ -131,7 +131,7 @@ async def providers(visit: Visit) -> Providers:
     return Providers(strip_from=(int(wall // 60) - STRIP + 1) * 60, cooldowns=rows[:SHOWN], providers=told)
 
 
-async def one(visit: Visit) -> OneProvider:
+async def one(visit: Errand) -> OneProvider:
     ground = visit.ground
     provider = named(visit, visit.params["id"])
     now = ground.clock.now()
@@ -150,7 +150,7 @@ async def one(visit: Visit) -> OneProvider:
                        models=shown, more_models=max(len(models) - MAX_MODELS, 0))
 
 
-async def clear(visit: Visit) -> Cleared:
+async def clear(visit: Errand) -> Cleared:
     asked: Clear = visit.body
     provider = named(visit, asked.provider)
     account = ""
@@ -164,7 +164,7 @@ async def clear(visit: Visit) -> Cleared:
     return Cleared(ended=ended)
 
 
-async def test(visit: Visit) -> Tested:
+async def test(visit: Errand) -> Tested:
     """Asks for the list of models with each key, which costs nothing."""
     provider, means = named(visit, visit.params["id"]), visit.office.means
     if means is None:
@@ -174,14 +174,14 @@ async def test(visit: Visit) -> Tested:
     return Tested(verdicts=verdicts)
 
 
-def named(visit: Visit, name: str) -> Provider:
+def named(visit: Errand, name: str) -> Provider:
     found = visit.ground.catalog.providers.get(name)
     if found is None:
         raise GatewayError("not_found", "There is no such provider.", param="provider")
     return found
 
 
-def cooldowns(visit: Visit, now: float) -> list[Cooldown]:
+def cooldowns(visit: Errand, now: float) -> list[Cooldown]:
     """What rests, soonest end first, with labels for digests."""
     ground = visit.ground
     told: list[dict[str, Any]] = ground.health.snapshot(now)
@@ -226,7 +226,7 @@ def address_of(provider: Provider) -> str:
     return f"{parts.scheme}://{shown}{f':{parts.port}' if parts.port else ''}{parts.path}" if host else ""
 
 
-def _row(provider: Provider, visit: Visit, mine: list[Cooldown], strip: list[tuple[int, int]] | None, records: Iterable[Record],
+def _row(provider: Provider, visit: Errand, mine: list[Cooldown], strip: list[tuple[int, int]] | None, records: Iterable[Record],
          now: float) -> ProviderRow:
     health = visit.ground.health
     found = health.breakers.get(provider.id)
@@ -242,7 +242,7 @@ def _row(provider: Provider, visit: Visit, mine: list[Cooldown], strip: list[tup
         measured=measured(records), strip=strip or [])
 
 
-def _account(provider: Provider, account: Account, visit: Visit, rows: list[Cooldown], now: float) -> AccountRow:
+def _account(provider: Provider, account: Account, visit: Errand, rows: list[Cooldown], now: float) -> AccountRow:
     label, health = label_of(account), visit.ground.health
     key: Key = (provider.id, "", fingerprint(account))
     used = health.quotas.used(key, now) if health.quotas else 0.0
@@ -252,7 +252,7 @@ def _account(provider: Provider, account: Account, visit: Visit, rows: list[Cool
     return AccountRow(number=account.ordinal, label=label, priority=account.priority, headroom=round(1.0 - used, 3), resting_s=resting)
 
 
-def _strips(visit: Visit, wall: float) -> dict[str, list[tuple[int, int]]]:
+def _strips(visit: Errand, wall: float) -> dict[str, list[tuple[int, int]]]:
     first = int(wall // 60) - STRIP + 1
     found: dict[str, list[tuple[int, int]]] = {}
     for minute in visit.office.series.since(wall, STRIP):

@@ -3,7 +3,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from gateway.admin.visit import Ask, Facts, Visit
+from gateway.admin.errand import Ask, Errand, Facts
 from gateway.store import totals
 from gateway.store.totals import FaringRow, Timing, UsageRow
 
@@ -33,7 +33,7 @@ class Usage(Facts, frozen=True):
     fared: list[FaringRow]
 
 
-async def usage(visit: Visit) -> Usage:
+async def usage(visit: Errand) -> Usage:
     asked: Span = visit.query
     read = visit.ground.store.ledger.read
     step: Step = asked.step or ("hour" if asked.hours <= BY_DAYS else "day")

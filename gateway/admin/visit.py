@@ -6,30 +6,17 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
+from gateway.admin.errand import Ask as Ask
+from gateway.admin.errand import Done as Done
+from gateway.admin.errand import Errand as Errand
+from gateway.admin.errand import Facts as Facts
+from gateway.admin.errand import Nothing as Nothing
 from gateway.admin.gate import How, enter
 from gateway.admin.office import Office
 from gateway.core.errors import GatewayError, bad_request
-from gateway.pipeline.ground import Ground
 
 Handler = Callable[["Visit"], Awaitable[Any]]
 S = TypeVar("S")
-
-
-class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of queries and bodies."""
-
-
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of answers."""
-
-
-class Nothing(Ask, frozen=True):
-    """No parameters."""
-
-
-class Done(Facts, frozen=True):
-    """It was done."""
-    ok: bool = True
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -46,21 +33,16 @@ class Route(msgspec.Struct, frozen=True):
     stream: str = ""                                 # the content type of such an answer
 
 
-class Visit:
+class Visit(Errand):
     """One request for the API."""
 
-    __slots__ = ("body", "cookies", "ground", "how", "http", "id", "office", "params", "query", "route")
+    __slots__ = ("cookies", "how", "http", "route")
 
     def __init__(self, http: BaseRequest, route: Route, params: Mapping[str, str], office: Office, how: How | None, name: str) -> None:
+        super().__init__(office, how or "nobody", name, params=params)
         self.http = http
         self.route = route
-        self.params = params
-        self.office = office
         self.how = how
-        self.id = name
-        self.ground: Ground = office.ground
-        self.query: Any = None
-        self.body: Any = None
         self.cookies: list[str] = []                 # Set-Cookie lines of the answer
 
     def welcome(self) -> bool:
@@ -72,9 +54,6 @@ class Visit:
         except GatewayError:
             return False
         return office.settings.enabled
-
-    def note(self, action: str, subject: str = "", detail: str = "", ok: bool = True) -> None:
-        self.office.note(self.how or "nobody", action, subject, detail, ok)
 
 
 def queried(http: BaseRequest, kind: type[S]) -> S:

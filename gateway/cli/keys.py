@@ -64,6 +64,8 @@ def rules_options(command: F) -> F:
         click.option("--allow-unknown-price/--refuse-unknown-price", default=None,
                      help="In spite of a budget, models may be used whose price nobody knows."),
         click.option("--group", metavar="NAME", help='The group whose budget it shares; "" = none.'),
+        click.option("--mcp-scope", "mcp_scopes", multiple=True, metavar="SCOPE",
+                     help='What it may do over MCP: "read:*", "execute:completions"; may be repeated; none = nothing.'),
         click.option("--expires", "expires_at", callback=expiry, metavar="DATE", help="When it ends: 2027-01-31, 30d or never."),
         click.option("--note", metavar="TEXT", help="For people."),
     )
@@ -75,9 +77,7 @@ def rules_options(command: F) -> F:
 def given(options: dict[str, Any]) -> dict[str, Any]:
     """The rules that were typed."""
     found = {name: value for name, value in options.items() if value is not None and value != ()}
-    if "models" in found:
-        found["models"] = tuple(found["models"])
-    return found
+    return {name: tuple(value) if isinstance(value, (list, tuple)) else value for name, value in found.items()}
 
 
 def asked(config: Path | None, work: Callable[[KeyBook], Awaitable[T]]) -> T:

@@ -8,6 +8,7 @@ from gateway.config.problems import Problems, nearest
 from gateway.config.schema import Config, Group, Key
 from gateway.core.clock import moment
 from gateway.core.keys import GroupRow
+from gateway.policy import scopes
 from gateway.policy.budget import OVERALL, Scope, scope
 from gateway.policy.keys import ClientKey
 
@@ -39,7 +40,7 @@ def client_keys(config: Config, problems: Problems, now: float) -> tuple[ClientK
         found.append(ClientKey(name=key.name, sha256=digest, models=key.models, rpm=key.rpm, tpm=key.tpm,
                                rpd=key.rpd, concurrency=key.concurrency, budget_usd_day=key.budget_usd_day,
                                budget_usd_month=key.budget_usd_month, allow_unknown_price=key.allow_unknown_price,
-                               group=key.group, expires_at=expires_at))
+                               group=key.group, expires_at=expires_at, mcp_scopes=_scopes(key, path, problems)))
     return tuple(found)
 
 
@@ -58,6 +59,14 @@ def _digest(key: Key, path: str, problems: Problems) -> str:
     if text != text.strip():
         problems.add(f"{path}.key", "must not begin or end with a space")
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _scopes(key: Key, path: str, problems: Problems) -> tuple[str, ...]:
+    for place, pattern in enumerate(key.mcp_scopes):
+        if not scopes.known(pattern):
+            problems.add(f"{path}.mcp_scopes[{place}]", f"{pattern[:60]!r} is no scope{nearest(pattern, scopes.SCOPES)}; write "
+                         f'one of {", ".join(scopes.SCOPES)}, or a pattern such as "read:*"')
+    return key.mcp_scopes
 
 
 def _expiry(key: Key, path: str, problems: Problems) -> float:

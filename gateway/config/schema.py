@@ -52,6 +52,7 @@ class Key(Table, frozen=True):
                                              "nothing.")] = False
     group: Annotated[str, doc("The group of [[auth.groups]] whose budget it shares.")] = ""
     expires: Annotated[str, doc("ISO date or time from which the key is refused; a date means 00:00 UTC of that day.")] = ""
+    mcp_scopes: Annotated[tuple[str, ...], doc('What it may do over MCP: `["read:*", "execute:completions"]`; none = nothing.')] = ()
 
 
 class Group(Table, frozen=True):

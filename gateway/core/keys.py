@@ -28,6 +28,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     allow_unknown_price: bool = False
     group: str = ""
     expires_at: float = 0.0
+    mcp_scopes: tuple[str, ...] = ()             # what it may do over MCP (policy.scopes); () = nothing
 
 
 class KeyRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from gateway.core.ids import token
 from gateway.core.keys import NANOS, Former, GroupRow, KeyRow, KeyStore, Rules
 from gateway.policy.budget import Budgets
 from gateway.policy.keys import ClientKey, KeyRing
+from gateway.policy.scopes import SCOPES, known
 
 PREFIX: Final = "gw-"
 HINT_CHARS: Final = 8
@@ -223,6 +224,8 @@ class KeyBook:
             _money(field, getattr(rules, field))
         if not math.isfinite(rules.expires_at) or rules.expires_at < 0:
             raise bad_request("expires_at: must be a time", "expires_at")
+        if (unknown := next((one for one in rules.mcp_scopes if not known(one)), None)) is not None:
+            raise bad_request(f"mcp_scopes: {unknown[:60]!r} is no scope; there are {', '.join(SCOPES)}", "mcp_scopes")
         if len(note) > NOTE_CHARS:
             raise bad_request(f"note: must be at most {NOTE_CHARS} characters long", "note")
         if rules.group:
@@ -233,7 +236,7 @@ class KeyBook:
 
 def _rules(rules: Rules | ClientKey) -> dict[str, Any]:
     found = {name: getattr(rules, name) for name in Rules.__struct_fields__ if name != "expires_at"}
-    return {**found, "models": list(rules.models), "expires": iso(rules.expires_at)}
+    return {**found, "models": list(rules.models), "mcp_scopes": list(rules.mcp_scopes), "expires": iso(rules.expires_at)}
 
 
 def _named(name: str) -> None:

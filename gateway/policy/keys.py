@@ -18,6 +18,7 @@ import msgspec
 from gateway.core.errors import GatewayError
 from gateway.core.keys import Former, GroupRow, KeyRow
 from gateway.policy.budget import Scope, chain, scope
+from gateway.policy.scopes import granted
 
 _MISSING: Final = "A client key is needed: send it as 'Authorization: Bearer …' or 'x-api-key'."
 _WRONG: Final = "This client key is not valid."
@@ -42,17 +43,19 @@ class ClientKey(msgspec.Struct, frozen=True, kw_only=True):
     allow_unknown_price: bool = False
     group: str = ""
     expires_at: float = 0.0
+    mcp_scopes: tuple[str, ...] = ()
     former: tuple[Former, ...] = ()
 
 
 class Principal:
     """Who asks. ``patterns`` () = every model. Compared by identity; limits and budgets are kept by ``name``.
 
-    ``scopes``: whatever its spending counts against, its own budget first; ``budgeted``: one of them has a limit.
+    ``scopes``: whatever its spending counts against, its own budget first; ``budgeted``: one of them has a limit. ``mcp_scopes``:
+    what it may do over MCP.
     """
 
     __slots__ = ("_allowed", "allow_unknown_price", "anonymous", "budgeted", "concurrency", "digest", "expires_at", "limited",
-                 "name", "patterns", "rpd", "rpm", "scopes", "tpm")
+                 "mcp_scopes", "name", "patterns", "rpd", "rpm", "scopes", "tpm")
 
     def __init__(self, key: ClientKey | None, scopes: tuple[Scope, ...] = ()) -> None:
         self.anonymous = key is None
@@ -67,6 +70,7 @@ class Principal:
         self.scopes = scopes
         self.budgeted = any(scope.limited for scope in scopes)
         self.allow_unknown_price = key.allow_unknown_price
+        self.mcp_scopes = granted(key.mcp_scopes)
 
     def __repr__(self) -> str:
         return f"Principal({self.name!r})"
