@@ -51,8 +51,8 @@ def main() -> None:
     asked = list(bodies(sys.argv[1] if len(sys.argv) > 1 else None))
     filters = builtin()
     print(f"{len(asked)} requests, {sum(len(body) for _, body in asked):,} bytes\n")
-    print("| mode | engine | edits | characters saved | share | discarded by the gate | ms per 100 KB |")
-    print("|---|---|---:|---:|---:|---|---:|")
+    print("| mode | engine | edits | characters saved | share | discarded by the gate |")
+    print("|---|---|---:|---:|---:|---|")
     for mode in plan.MODES[1:]:
         tally = Tally()
         for wire, body in asked:
@@ -68,10 +68,9 @@ def main() -> None:
         for name, row in tally.engines.items():
             if row.runs:
                 why = ", ".join(f"{reason} {n}" for reason, n in row.discarded.items()) or "–"
-                print(f"| {mode} | {name} | {row.edits} | {row.saved_chars:,} | {row.saved_chars / whole:.1%} | {why} "
-                      f"| {row.ms / whole * 1e5:.2f} |")
+                print(f"| {mode} | {name} | {row.edits} | {row.saved_chars:,} | {row.saved_chars / whole:.1%} | {why} |")
         print(f"| **{mode}** | all | | **{tally.chars_before - tally.chars_after:,}** | "
-              f"**{1 - tally.chars_after / whole:.1%}** | {tally.saved_tokens:,} tokens | {tally.ms / whole * 1e5:.2f} |")
+              f"**{1 - tally.chars_after / whole:.1%}** | {tally.saved_tokens:,} tokens |")
 
 
 if __name__ == "__main__":

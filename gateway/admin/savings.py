@@ -6,7 +6,7 @@ import msgspec
 from gateway.admin.errand import Ask, Errand, Facts
 from gateway.config.available import NOT_YET
 from gateway.pipeline import shrink
-from gateway.pipeline.aside import aside
+from gateway.pipeline.aside import alone
 
 
 class CacheStatus(Facts, frozen=True):
@@ -77,7 +77,7 @@ class Previewed(Facts, frozen=True):
 
 async def preview(visit: Errand) -> Previewed:
     asked: Preview = visit.body
-    told = await aside(shrink.preview, msgspec.json.encode(asked.body), asked.wire, asked.mode, visit.ground)
+    told = await alone(shrink.preview, msgspec.json.encode(asked.body), asked.wire, asked.mode, visit.ground)
     return msgspec.convert(told, Previewed)
 
 

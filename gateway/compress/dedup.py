@@ -6,7 +6,7 @@ File texts and code are repeated whole or not at all; a reader must not have to 
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.compress.segment import Edit, Segment, Talk
+from gateway.compress.segment import MAX_CHARS, Edit, Segment, Talk
 from gateway.compress.tools import is_read
 from gateway.compress.words import FENCES, kept_whole
 
@@ -21,7 +21,7 @@ def run(talk: Talk) -> Iterator[Edit]:
     known: dict[str, Segment] = {}
     for segment in talk.segments:
         text = segment.text
-        if not _long(text):
+        if not _long(text) or len(text) > MAX_CHARS:
             continue
         fixed = segment.locked or segment.role in ("system", "user")
         first = wholes.setdefault(text, segment)
@@ -29,9 +29,8 @@ def run(talk: Talk) -> Iterator[Edit]:
             if len(note := reference(text)) < len(text):
                 yield Edit(segment, note, sources=(text,), holds=(first,))
         elif first is segment:
-            whole = fixed or (segment.result and (is_read(segment) or segment.code))
-            edit = _blocks(segment, known, whole)
-            if edit is not None:
+            edit = _blocks(segment, known, fixed)
+            if edit is not None and not (segment.result and (is_read(segment) or segment.code)):
                 yield edit
 
 

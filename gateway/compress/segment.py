@@ -10,6 +10,7 @@ import msgspec
 from gateway.compress.words import codelike
 
 Path = tuple[str | int, ...]
+MAX_CHARS: Final = 131_072                       # of a text that is worked on: every look at it keeps the event loop waiting
 
 # What a conversation has at least behind it before its older part is looked at, and how far that part grows at once: whatever is
 # changed in hindsight breaks a provider's prompt cache at that place, so it is done seldom and for many messages together.

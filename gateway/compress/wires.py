@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from gateway.compress.segment import Path, Segment, Talk
+from gateway.compress.segment import MAX_CHARS, Path, Segment, Talk
 from gateway.wire import splice
 
 Json = dict[str, Any]
@@ -57,7 +57,7 @@ def _judged(segments: list[Segment], messages: int, mark: int) -> Talk:
         segment.turn = max(turn, 0)
         segment.pinned = segment.message <= mark
         segment.locked = (segment.role == "user" and segment.message in ends) or (
-            segment.role == "assistant" and segment.message == messages - 1)
+            segment.role == "assistant" and segment.message == messages - 1) or len(segment.text) > MAX_CHARS
     return Talk(segments, messages, max(len(starts), 1))
 
 

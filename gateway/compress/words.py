@@ -34,7 +34,7 @@ _CODE_ENDS: Final = (";", "{", "}", "[", "(", ",", ":")
 _CODE_STARTS: Final = re.compile(r"\s*(?:(?:def|class|import|from|return|if|for|while|else|elif|try|func|fn|let|const|var|public|"
                                  r"private|static|package|use|impl)\b|#include|//|/\*|\*\s|@\w|</?[a-zA-Z])")
 _HUNK: Final = re.compile(r"@@ .*?@@|@@$")
-_SAMPLE: Final = 40                              # lines of a text that tell whether it is code
+_SAMPLE: Final = 32                              # lines of a text that tell whether it is code
 FENCES: Final = ("```", "~~~")
 OMITTED: Final = "[…left out…]"
 

@@ -16,7 +16,7 @@ from gateway.compress.plan import Aim, Outcome
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline.aside import aside
+from gateway.pipeline.aside import alone
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.tokens.estimate import CHARS_PER_TOKEN, estimate_request
@@ -42,7 +42,7 @@ async def shrunk(call: Call, client: Client, request: Request, ground: Ground, *
     if aim.mode != "off":
         large = len(request.raw) > LARGE_BYTES
         work = _work(call, request, aim, ground.snapshot.filters)
-        made, outcome = await aside(work, Breather()) if large else work(_breathless)
+        made, outcome = await alone(work, Breather()) if large else work(_breathless)
         saved, request = outcome.saved_tokens, made
         if count:
             ground.tally.add(outcome)

@@ -73,6 +73,12 @@ def test_nonsense_holds_no_texts(wire, raw):
     assert talk is None or not talk.segments
 
 
+def test_a_text_that_is_too_long_to_be_looked_at_is_locked():
+    talk = wires.read("openai-chat", json.dumps({"messages": [{"role": "user", "content": "x"}, {"role": "tool", "content": "x" * 131_073},
+                                                              {"role": "user", "content": "x"}]}).encode())
+    assert talk.segments[1].locked
+
+
 def test_a_prompt_is_the_last_turn():
     talk = wires.read("openai-responses", b'{"input": "Go."}')
     assert [(segment.text, segment.locked) for segment in talk.segments] == [("Go.", True)]

@@ -1,5 +1,6 @@
 """What reaches the upstream is smaller, says so, and is what the caller would have sent had it known; counting counts that."""
 import json
+import threading
 
 import pytest
 
@@ -72,13 +73,13 @@ async def test_the_header_cannot_raise(upstream, gateway, configured, header, to
 async def test_a_large_body_is_made_smaller_off_the_loop(upstream, gateway, monkeypatch):
     threads = []
     work = shrink.smaller
-    monkeypatch.setattr(shrink, "smaller", lambda *args: (threads.append(__import__("threading").current_thread().name), work(*args))[1])
+    monkeypatch.setattr(shrink, "smaller", lambda *args: (threads.append(threading.current_thread().name), work(*args))[1])
     up = await upstream(reply("ok"))
     base = await gateway(STANDARD + provider(up))
     large = CHAT | {"messages": [*CHAT["messages"][:2], CHAT["messages"][2] | {"content": RESULT * 30}]}
     await ask(base, CHAT, headers={})
     await ask(base, large, headers={})
-    assert not threads[0].startswith("gateway-aside") and threads[1].startswith("gateway-aside")
+    assert not threads[0].startswith("gateway-alone") and threads[1].startswith("gateway-alone")
     assert len(up.requests[-1].body) < len(up.requests[0].body) * 30
 
 
