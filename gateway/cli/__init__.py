@@ -13,6 +13,8 @@ COMMANDS: Final[dict[str, str]] = {
     "explain": "Show which targets would serve a model now, and why.",
     "models": "List what can be asked for.",
     "providers": "List the upstreams, their accounts and models.",
+    "setup": "Point a coding agent at the gateway.",
+    "run": "Launch a coding agent on the gateway.",
     "keys": "Make, list, rotate and revoke client keys.",
     "usage": "Show requests, tokens and cost, by model, key and time.",
     "backup": "Copy the store, also while a gateway runs.",

@@ -19,7 +19,7 @@ from tests.arch.source import PACKAGE, modules, parsed
 CATALOG = sorted((PACKAGE / "providers" / "catalog").glob("*.toml"))
 
 # Modules of gateway/cli that are no verbs: what verbs share.
-SHARED_BY_VERBS = {"copies", "loop", "remote", "show", "source"}
+SHARED_BY_VERBS = {"clients", "copies", "loop", "remote", "show", "source"}
 
 # Wires are folders of four files, but for formats that are small enough for one.
 WIRE_FILES = {"schema", "request", "reply", "stream"}
@@ -85,3 +85,9 @@ def test_a_catalogue_file_is_named_after_its_provider(path):
 def test_providers_are_facts():
     assert issubclass(Provider, msgspec.Struct)
     assert Provider.__struct_config__.frozen
+
+
+def test_every_client_that_can_be_set_up_is_a_file():
+    from gateway.cli.clients import CLIENTS
+    shared = {"place", "writing", "asking"}
+    assert {name.replace("-", "_") for name in CLIENTS} == submodules("cli/clients") - shared
