@@ -30,11 +30,7 @@ def empty(value: Any) -> bool:
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
     "state.url": (one_of("memory:"), '"memory:"'),
-    "combos[].strategy": (none_of("fusion"), "another strategy"),
-    "combos[].judge": (empty, "nothing"),
-    "routing.strategy": (none_of("fusion"), "another strategy"),
     "stream.resume": (one_of("off"), '"off"'),
-    "fusion": (one_of(), "the defaults"),
     "mcp": (one_of(), "the defaults"),
 }
 

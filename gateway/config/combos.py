@@ -44,6 +44,7 @@ def plans(config: Config, providers: tuple[Provider, ...], problems: Problems) -
     known = Names(house, [plan.name for plan in found])
     _aliases(config, known, problems)
     _shadows(config, known, problems)
+    _fusion(config, known, problems)
     return found
 
 
@@ -71,6 +72,12 @@ def _plan(house: House, table: ComboTable, path: str, base: Settings, known: "Na
     for place, name in enumerate(table.allowed_providers):
         if name not in known.providers:
             problems.add(f"{path}.allowed_providers[{place}]", f"{name!r} is no provider" + nearest(name, known.providers))
+    if table.judge:
+        own = msgspec.structs.replace(own, judge=table.judge)
+        if not known.has(table.judge.removeprefix("combo/")) and table.judge != "auto":
+            problems.add(f"{path}.judge", _lost(table.judge, known))
+        elif table.strategy != "fusion":
+            problems.warn(f"{path}.judge", f"has no effect: the strategy {table.strategy} has no judge")
     if table.tiers:
         steps = tiered(steps, table, path, problems)
         own = msgspec.structs.replace(own, tiered=True)
@@ -282,6 +289,14 @@ def _aliases(config: Config, known: Names, problems: Problems) -> None:
             problems.add(f"routing.background_models.{name}", _lost(to, known))
     if config.routing.emergency and not known.has(config.routing.emergency):
         problems.add("routing.emergency", _lost(config.routing.emergency, known))
+
+
+def _fusion(config: Config, known: Names, problems: Problems) -> None:
+    table = config.fusion
+    if table.judge and table.judge != "auto" and not known.has(table.judge.removeprefix("combo/")):
+        problems.add("fusion.judge", _lost(table.judge, known))
+    if table.k > table.max_k:
+        problems.add("fusion.k", f"is above max_k ({table.max_k})")
 
 
 def _shadows(config: Config, known: Names, problems: Problems) -> None:

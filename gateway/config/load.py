@@ -105,8 +105,8 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, cache=config.cache, log=config.log,
                     compression=config.compression, filters=packs,
-                    images=config.images, jobs=config.jobs, ollama=config.ollama, admin=config.admin, metrics=config.metrics,
-                    otel=config.otel, webhooks=config.webhooks, config=config,
+                    images=config.images, fusion=config.fusion, jobs=config.jobs, ollama=config.ollama, admin=config.admin,
+                    metrics=config.metrics, otel=config.otel, webhooks=config.webhooks, config=config,
                     store=store, retention_days=config.store.retention_days, master_keys=master_keys,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

@@ -261,10 +261,13 @@ class Compression(Table, frozen=True):
 
 class Fusion(Table, frozen=True):
     """Panel and judge."""
-    k: Annotated[int, Meta(ge=1), doc("Members of a panel.")] = 4
-    max_k: Annotated[int, Meta(ge=1), doc("Most members that a request may ask for.")] = 8
-    judge: Annotated[str, doc("Model that judges; default: the best that is there.")] = ""
-    progress: Annotated[bool, doc("Send the panel's frames live.")] = False
+    k: Annotated[int, Meta(ge=1, le=50), doc("Members of a panel; of a combo, all of its targets are.")] = 4
+    max_k: Annotated[int, Meta(ge=1, le=50), doc("Most members that a request or a combo may ask for.")] = 8
+    judge: Annotated[str, doc("Model or combo that judges; default: who answered first in order, then the others.")] = ""
+    progress: Annotated[bool, doc("Send the panel's frames live: 200 leaves at once, failures come in-band.")] = False
+    quorum: Annotated[int, Meta(ge=1, le=50), doc("Answers after which the others get grace_s more.")] = 2
+    grace_s: Annotated[float, Meta(ge=0, le=120), doc("What late members get after the quorum.")] = 8
+    timeout_s: Annotated[float, Meta(ge=1, le=600), doc("Time for the whole panel.")] = 90
 
 
 class Images(Table, frozen=True):

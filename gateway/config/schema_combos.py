@@ -40,6 +40,9 @@ class ComboSettings(Table, frozen=True):
     reset_windows: Annotated[tuple[Literal["minute", "session", "daily", "weekly", "monthly"], ...],
                              doc('reset-window: which windows count; default `["weekly"]`.')] = ()
     exhaustion_guard: Annotated[Share | None, doc("reset-aware: what is left below it counts less; default 0.1.")] = None
+    quorum: Annotated[int | None, Meta(ge=1, le=50), doc("fusion: default [fusion]'s, as the next two.")] = None
+    grace_s: Annotated[float | None, Meta(ge=0, le=120), doc("fusion: what late members get after the quorum.")] = None
+    panel_timeout_s: Annotated[float | None, Meta(ge=1, le=600), doc("fusion: time for the whole panel.")] = None
 
 
 class ComboStep(Table, frozen=True):

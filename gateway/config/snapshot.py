@@ -36,6 +36,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     filters: tuple[Filter, ...] = ()         # of the output of commands, where compression is on
     log: schema.Log = schema.Log()
     images: schema.Images = schema.Images()
+    fusion: schema.Fusion = schema.Fusion()
     jobs: schema.Jobs = schema.Jobs()
     ollama: schema.Ollama = schema.Ollama()
     admin: schema.Admin = schema.Admin()

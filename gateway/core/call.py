@@ -23,6 +23,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     headers_at: float = 0.0
     error: GatewayError | None = None           # why it failed, before or after the commit
     committed: bool = False
+    role: str = ""                              # panel · judge · resumed: what it was for; "" = to answer
     rank: int = 0                               # its target's place in the order of the walk, from 1
     hedged: bool = False                        # lost a race: another target was asked at the same time and answered first
     status: int = 0                             # the upstream's HTTP status
@@ -76,6 +77,7 @@ class Call(msgspec.Struct, kw_only=True):
     ended: float = 0.0
     usage: Any = None                           # core.events.Usage of the answer
     cost_usd: float | None = None               # of all attempts; None = of one it is unknown
+    panel: Any = None                           # pipeline.fusion.panel.Panel, of which this call is the last word
     hold: Any = None                            # policy.budget.Hold: what it has reserved of its caller's budgets
     bodies: Any = None                          # pipeline.captured.Bodies, where they are kept (log.capture_bodies)
     finish: str = ""

@@ -18,6 +18,7 @@ from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.keys import Principal
+from gateway.routing.resolve import resolve
 
 IDEMPOTENCY_TTL_S: Final = 86_400.0
 MAX_KEY_BYTES: Final = 255
@@ -142,6 +143,8 @@ class Visit:
         if data is None or (request.wire == "openai-responses"
                             and (data.get("store") is not False or data.get("previous_response_id"))):
             return None
+        if self._panel(request.model):
+            return None
         warm = temperature(data)
         if warm is not None and warm > self.ground.snapshot.cache.max_temperature:
             return None
@@ -149,6 +152,13 @@ class Visit:
             return request_key(self.address, data, request.wire)
         except (TypeError, ValueError):
             return None
+
+    def _panel(self, model: str) -> bool:
+        """Is it many who answer? Who wants several opinions wants them again."""
+        try:
+            return resolve(model, self.ground.catalog).fusion
+        except GatewayError:
+            return False                             # told later, by whoever plans the request
 
     async def _find(self, key: bytes, ttl_s: float) -> Answer | None:
         """What is kept, or what an identical request under way brings; None: it is this request's turn."""

@@ -119,7 +119,7 @@ class Exchange(Hop):
 
 async def try_once(x: Exchange) -> None:
     """Send the request to one candidate and deliver its turn."""
-    lane, request = x.lane, x.plan.request
+    lane, request = x.lane, x.plan.told or x.plan.request
     to = lane.to_stream if request.stream else lane.to_whole
     if request.conversation is None and request.wire != lane.wire.name:
         opening = x.client.wire.open
@@ -159,7 +159,7 @@ async def try_once(x: Exchange) -> None:
 async def written(x: Exchange, to: Outbound) -> bytes:
     """The body for this target."""
     lane = x.lane
-    asked = x.plan.request if lane.needs is None else recall.in_full(x)
+    asked = x.plan.told or (x.plan.request if lane.needs is None else recall.in_full(x))
     if x.plan.previous:
         asked = await handoff.relayed(x, asked)
     if lane.wire.name in BYTES_ONLY:

@@ -43,7 +43,8 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
         shadow.cast(search)
     spares: list[Hop] = []
     timed_out = False
-    while len(call.attempts) < settings.max_attempts and purse.reaches(call):
+    most = min(settings.max_attempts, way.most)
+    while len(call.attempts) < most and purse.reaches(call):
         now = clock.now()
         timed_out = search.overdue(now)
         taken = None if timed_out else search.take(now) or await later(search)

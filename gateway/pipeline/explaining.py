@@ -54,8 +54,10 @@ def begin(search: "Search") -> None:
 
 def headers(call: Call, answering: Attempt | None, ground: Ground) -> dict[str, str]:
     """X-Routed-Via, the X-Fallback headers and X-Gateway-Decision; ``answering``: None = nobody."""
-    log = ground.snapshot.log
-    found = route_headers(answering.label if answering is not None else "", call.attempts, log.fallback_detail_header, call.started)
+    log, attempts, label = ground.snapshot.log, call.attempts, answering.label if answering is not None else ""
+    if call.panel is not None:
+        attempts, label = call.panel.attempts, call.panel.via(answering)
+    found = route_headers(label, attempts, log.fallback_detail_header, call.started)
     if log.decision_header and call.decision:
         if not call.decision.startswith("target="):
             target = f"target={encode(answering.label)}; place={answering.rank}; " if answering is not None else "target=none; "

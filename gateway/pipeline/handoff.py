@@ -97,13 +97,14 @@ def with_note(request: Request, note: str) -> Request:
     messages = list(talk.messages)
     n = next((n for n, message in enumerate(messages) if message.role not in ("system", "developer")), len(messages))
     if n:
-        messages[n - 1] = msgspec.structs.replace(messages[n - 1], parts=_joined(messages[n - 1].parts, note))
+        messages[n - 1] = msgspec.structs.replace(messages[n - 1], parts=joined(messages[n - 1].parts, note))
     else:
         messages.insert(0, rq.Message("system", [rq.Text(note)]))
     return msgspec.structs.replace(request, conversation=msgspec.structs.replace(talk, messages=messages))
 
 
-def _joined(parts: list[rq.Part], note: str) -> list[rq.Part]:
+def joined(parts: list[rq.Part], note: str) -> list[rq.Part]:
+    """With a text behind them, in the last one where that is a text: many servers take a message of one text only."""
     last = parts[-1] if parts else None
     if isinstance(last, rq.Text) and last.cache_control is None:
         return [*parts[:-1], msgspec.structs.replace(last, text=f"{last.text}\n\n{note}")]

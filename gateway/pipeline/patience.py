@@ -7,7 +7,10 @@
 import asyncio
 from typing import Final
 
+from gateway.core.call import Call
 from gateway.core.errors import GatewayError
+from gateway.pipeline.deliver import Client
+from gateway.pipeline.ground import Ground
 from gateway.pipeline.search import Search, Taken
 
 SHORT_REST_S: Final = 1.5      # a refusal that says "in a second" is waited for, where all rest: a client would only ask again
@@ -83,16 +86,21 @@ async def rested(search: Search) -> Taken | None:
 async def pause(search: Search, seconds: float) -> bool:
     """Let time pass and keep the client company. False: the gateway stops, nothing is waited for any more."""
     client, ground, call = search.client, search.ground, search.call
-    timeouts, stream = ground.snapshot.timeouts, search.plan.request.stream
     left_s = seconds
     while not ground.inflight.draining:
         await asyncio.sleep(min(left_s, LOOK_S))
         left_s -= LOOK_S
-        now = ground.clock.now()
-        if stream and timeouts.early_keepalive_s and now >= call.started + timeouts.early_keepalive_s:
-            client.start_early(now)
-        if client.started and timeouts.keepalive_s and now >= client.last_write + timeouts.keepalive_s:
-            client.pulse(now)
+        if search.plan.request.stream:
+            company(client, call, ground, ground.clock.now())
         if left_s <= 0:
             return True
     return False
+
+
+def company(client: Client, call: Call, ground: Ground, now: float) -> None:
+    """Nothing can be told yet to a client that wants a stream: whatever breaks the silence, where that is due."""
+    timeouts = ground.snapshot.timeouts
+    if timeouts.early_keepalive_s and now >= call.started + timeouts.early_keepalive_s:
+        client.start_early(now)
+    if client.started and timeouts.keepalive_s and now >= client.last_write + timeouts.keepalive_s:
+        client.pulse(now)

@@ -1,5 +1,6 @@
 """What is asked, and of whom? The request parsed, its targets resolved, the rules of its turn: all before the first attempt."""
 import asyncio
+from typing import Any
 
 import msgspec
 
@@ -29,6 +30,8 @@ class Plan(msgspec.Struct, frozen=True):
     tags: frozenset[str] = frozenset()           # that places and accounts may carry, and whether all are wanted
     tags_all: bool = False
     previous: str = ""                           # the model that the session heard last (handoff.py)
+    told: Request | None = None                  # what upstreams are told in place of the request
+    brief: Any = None                            # fusion.brief.Brief, where several answer and a judge makes one of it
 
 
 def parse(call: Call, client: Client, body: bytes) -> Request:

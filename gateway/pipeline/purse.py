@@ -31,24 +31,37 @@ def reserve(call: Call, plan: Plan, principal: Principal, ground: Ground) -> Pla
     if principal.budgeted:
         if not principal.allow_unknown_price:
             plan = priced(plan)
-        resolution, request = plan.resolution, plan.request
+        request = plan.request
         n_input = plan.input_tokens
         if request.operation in EMBEDDINGS:              # whose plan counts the longest of several texts
             n_input = max(n_input, request.chars // CHARS_PER_TOKEN)
-        needed = max((bound(target, n_input, request)
-                      for target in (*resolution.targets, *resolution.spare)), default=0)
+        needed = most(plan, n_input)
     call.hold = ground.budgets.reserve(principal.scopes, needed)
     return plan
+
+
+def most(plan: Plan, n_input: int) -> int:
+    """Of one answer; of a panel: as many as answer at once, the dearest of them, and the judge who reads them all."""
+    request, resolution, brief = plan.request, plan.resolution, plan.brief
+    if brief is None:
+        return max((bound(target, n_input, request) for target in (*resolution.targets, *resolution.spare)), default=0)
+    each = sorted((bound(target, n_input, request) for target in brief.targets), reverse=True)[:brief.k]
+    if brief.best_of:
+        return sum(each)
+    n_read = n_input + brief.k * min(request.max_tokens or OUTPUT_UNKNOWN, OUTPUT_UNKNOWN)
+    return sum(each) + max((bound(target, n_read, request) for target in brief.judges or brief.targets), default=0)
 
 
 def priced(plan: Plan) -> Plan:
     """Only targets whose price is known. Raises budget when there is none."""
     resolution: Resolution = plan.resolution
+    if plan.brief is not None and (brief := plan.brief.among(lambda target: price_of(target) is not None)).members:
+        return msgspec.structs.replace(plan, brief=brief)
     known = tuple([target for target in resolution.targets if price_of(target) is not None])
     spare = tuple([target for target in resolution.spare if price_of(target) is not None])
-    if len(known) == len(resolution.targets) and len(spare) == len(resolution.spare):
+    if plan.brief is None and len(known) == len(resolution.targets) and len(spare) == len(resolution.spare):
         return plan
-    if not known:
+    if not known or plan.brief is not None:
         raise GatewayError("budget", f"This client key has a budget, and nobody knows the price of {resolution.requested[:200]!r}; "
                            "the operator can state it (price = {input, output}), or allow_unknown_price for the key.",
                            param="model", code="price_unknown", status=402)

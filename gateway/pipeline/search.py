@@ -26,11 +26,12 @@ Taken = tuple[Candidate, Reservation]
 
 class Way(msgspec.Struct, frozen=True):
     """How one kind of operation is tried: what an attempt is, how it goes, and what is left of those that failed. ``races``: may
-    two targets be asked at once?"""
+    two targets be asked at once? ``most``: attempts, below routing.max_attempts."""
     make: Callable[..., Any]
     go: Callable[[Any], Awaitable[None]]
     salvage: Callable[[Any], Awaitable[bool]]
     races: bool = False
+    most: int = 1_000
 
 
 class Search:

@@ -20,7 +20,7 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, again, attempts, explaining, prepare, purse, recall, record, retell, shrink
+from gateway.pipeline import admit, again, attempts, explaining, fusion, prepare, purse, recall, record, retell, shrink
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -57,7 +57,7 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
             return
         plan = await planned(call, request, principal, client, ground, story)
         reservation = admit.request(request, principal, client, ground)
-        await story.run(call, plan, client, ground)
+        await (story.run if plan.brief is None else fusion.run)(call, plan, client, ground)
     except GatewayError as error:
         client.route_headers = explaining.headers(call, None, ground)
         await client.fail(error)
@@ -90,4 +90,6 @@ async def planned(call: Call, request: Request, principal: Principal, client: Cl
     plan = story.plan(call, request, principal, ground)
     if retell.needed(plan):
         plan = await retell.retold(call, plan, client, ground)
+    if plan.resolution.fusion and story.run is attempts.run:
+        plan = await fusion.briefed(call, plan, principal, client, ground)
     return purse.reserve(call, plan, principal, ground) if principal.scopes else plan

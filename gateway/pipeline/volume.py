@@ -22,7 +22,7 @@ MANY_TOOLS: Final = 8
 
 def overridden(resolution: Resolution, request: Request, n_inflight: int) -> Resolution:
     """The resolution for a request that comes while ``n_inflight`` are under way, itself included; the same where all is quiet."""
-    if resolution.strategy == "fusion" or any(leg.combo is not None for leg in resolution.legs):
+    if resolution.fusion or any(leg.combo is not None for leg in resolution.legs):
         return resolution
     if n_inflight >= FLOOD:
         return _economy(resolution)

@@ -102,6 +102,10 @@ class Hold:
                     purse.held += more
             self.reserved += more
 
+    def part(self) -> "Part":
+        """For one of several that run at once on this reservation."""
+        return Part(self)
+
     def settle(self, total: int) -> None:
         """The request is over and cost this in all. Doing so again does nothing."""
         purses, self._purses = self._purses, ()
@@ -109,6 +113,24 @@ class Hold:
             for purse in pair:
                 purse.spent += total - self.used
                 purse.held -= self.reserved
+
+
+class Part:
+    """What one member of a panel spends of the reservation of all: its failures are gone, its answer is counted at the end."""
+
+    __slots__ = ("_whole", "used")
+
+    def __init__(self, whole: Hold) -> None:
+        self._whole = whole
+        self.used = 0
+
+    def spend(self, nanos: int) -> None:
+        self.used += nanos
+        self._whole.spend(nanos)
+
+    def again(self) -> None:
+        if self.used:
+            self._whole.again()
 
 
 class Budgets:

@@ -43,6 +43,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reset_windows: tuple[str, ...] = ("weekly",)
     exhaustion_guard: float = 0.10
     tiered: bool = False                     # the list is in the order of tiers
+    quorum: int | None = None                # fusion; None = [fusion]'s, as the next two
+    grace_s: float | None = None
+    panel_timeout_s: float | None = None
+    judge: str = ""                          # "" = [fusion]'s
     prefer_local: bool = False
     task: str = ""                           # "" = found in the words of the request
 

@@ -1,6 +1,6 @@
 """Which targets does a requested name mean? The ladder of contract 3, first match wins; the answer is kept per catalog.
 
-    provider/model · combo · exact model id · alias · virtual (auto …) · successor of a deprecated name · families · 404
+    provider/model · combo · exact model id · alias · virtual (auto …) · successor of a deprecated name · fusion · families · 404
 """
 import re
 from collections.abc import Callable, Sequence
@@ -18,8 +18,7 @@ from gateway.routing.strategies import named
 
 Form = Literal["target", "combo", "model", "alias", "virtual", "family"]
 
-# Names that mean something in the contract and nothing here yet: they must not pretend to be auto.
-_LATER: Final = re.compile(r"fusion(:.*)?", re.I)
+_FUSION: Final = re.compile(r"fusion(?::(.*))?", re.I | re.S)
 _SHOWN: Final = 200                           # characters of a requested name in a message
 _ALIAS_STEPS: Final = 4                       # an alias of an alias …
 
@@ -41,6 +40,12 @@ class Resolution(msgspec.Struct, frozen=True, eq=False):
     formats: bool = True
     tagged: bool = False                      # some place or account carries tags that a request may ask for
     several: bool = False                     # more than one candidate: a session has something to choose
+    fused: bool = False                       # asked for as fusion or fusion:NAME
+
+    @property
+    def fusion(self) -> bool:
+        """Do several answer at once, and a judge makes one of it?"""
+        return self.fused or self.strategy == "fusion"
 
     def only(self, targets: Sequence[Target]) -> "Resolution":
         """The same with fewer targets (a client key's allow-list)."""
@@ -90,9 +95,8 @@ def _climb(name: str, catalog: Catalog, index: Index, kind: str) -> Resolution:
     if kind == "chat":
         if not name or name.lower() == "auto":
             return _auto(name, catalog, index)
-        if _LATER.fullmatch(name):
-            raise GatewayError("no_model", f"The model {name[:_SHOWN]!r} is not available in this version; use 'auto', a model's "
-                               "name or provider/model.", param="model")
+        if (panel := _FUSION.fullmatch(name)) is not None:
+            return _fused(name, panel[1] or "", catalog, index)
         member = family(name)
         if member is not None:
             return _family(name, member, catalog, index)
@@ -159,6 +163,19 @@ def _virtual(name: str, catalog: Catalog, index: Index) -> Resolution | None:
     if not combo.items:
         raise GatewayError("no_model", f"No model that is configured fits {name[:_SHOWN]!r}.", param="model")
     return resolution(combo.targets, name, "virtual", combo=combo, catalog=catalog)
+
+
+def _fused(name: str, inner: str, catalog: Catalog, index: Index) -> Resolution:
+    """Those among whom a panel is chosen: everybody, or who stands behind a name (``fusion:best``, ``fusion:fast``)."""
+    if not inner or inner.lower() == "auto":
+        found: Resolution | None = _auto(name, catalog, index)
+    else:
+        meant = (inner, f"auto/{inner}", f"auto:{inner}")
+        found = next((one for each in meant for step in _STEPS if (one := step(each, catalog, index)) is not None), None)
+    if found is None:
+        raise GatewayError("no_model", f"There is no panel {inner[:_SHOWN]!r} here: fusion:NAME takes the name of a combo, of a model "
+                           "or an axis of auto.", param="model")
+    return msgspec.structs.replace(found, requested=name, kind="virtual", scope=name, fused=True, spare=())
 
 
 def _successor(name: str, catalog: Catalog, index: Index) -> Resolution | None:

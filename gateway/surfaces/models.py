@@ -37,7 +37,7 @@ OUTPUT_TOKENS: Final = 8_192
 
 
 async def listing(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamResponse:
-    """``auto`` first, then each model id once, whoever serves it."""
+    """``auto`` first, ``fusion`` where several can sit in a panel, then each model id once, whoever serves it."""
     door = shaped(http, door)
     ground = desk.ground
     call, client = desk.call(http, door, ground)
@@ -82,10 +82,11 @@ def shaped(http: BaseRequest, door: "Door") -> "Door":
 
 
 def names(ground: "Ground", principal: "Principal", wire: str) -> Names:
-    """Every public name that the caller may use with who serves it: auto, the family's names, models in config order."""
+    """Every public name that the caller may use with who serves it: auto, fusion, the family's names, models in config order."""
     auto = ground.catalog.kinds["chat"].auto
     served = ground.catalog.by_model
     found: Names = [("auto", auto)] if auto else []
+    found += [("fusion", auto)] if len(auto) > 1 and wire == "openai-chat" else []
     found += [(name, auto) for name in FAMILY_NAMES.get(wire, ()) if auto and name not in served]
     found += [(name, targets) for name, targets in served.items()
               if wire in ("openai-chat", "ollama") or targets[0].model.kind in ("chat", "embedding" if wire == "gemini" else "chat")]
@@ -94,7 +95,9 @@ def names(ground: "Ground", principal: "Principal", wire: str) -> Names:
 
 def visible(principal: "Principal", name: str, targets: tuple[Target, ...]) -> bool:
     """May this key use the name? A family's name is nothing by itself: what stands behind it counts."""
-    return principal.allows(name) or name != "auto" and any(principal.allows(t.label) or principal.allows(t.model.id) for t in targets)
+    if principal.allows(name) or name in ("auto", "fusion"):
+        return principal.allows(name)
+    return any(principal.allows(t.label) or principal.allows(t.model.id) for t in targets)
 
 
 # ---------------------------------------------------------------- OpenAI

@@ -63,6 +63,13 @@ def without_tags(request: Request, wire: Wire) -> Request:
     return _told(request, wire, doc)
 
 
+def without_field(request: Request, wire: Wire, name: str) -> Request:
+    """Without a top-level field that was meant for the gateway."""
+    doc = _opened(request)
+    doc.pop(name, None)
+    return _told(request, wire, doc)
+
+
 def _opened(request: Request) -> Json:
     doc, _ = load(request.raw)
     return camel_keys(doc) if request.wire == "gemini" else doc     # type: ignore[no-any-return]

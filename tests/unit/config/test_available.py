@@ -13,11 +13,7 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
 @pytest.mark.parametrize(("text", "path"), [
     ("[server]\nworkers = 2", "server.workers"),
     ('[state]\nurl = "redis://x"', "state.url"),
-    (upstream('[[combos]]\nname = "best"\nstrategy = "fusion"\ntargets = ["a/m"]'), "combos[0].strategy"),
-    (upstream('[[combos]]\nname = "best"\njudge = "a/m"\ntargets = ["a/m"]'), "combos[0].judge"),
-    ('[routing]\nstrategy = "fusion"', "routing.strategy"),
     ('[stream]\nresume = "continue"', "stream.resume"),
-    ("[fusion]\nk = 2", "fusion.k"),
     ("[mcp]\nenabled = true", "mcp.enabled"),
 ])
 def test_it_is_refused_by_its_path(text, path):

@@ -49,11 +49,17 @@ def test_an_unknown_name_is_404_and_is_told(name):
     assert name in error.message
 
 
-@pytest.mark.parametrize("name", ["fusion", "fusion:best", "FUSION"])
-def test_a_name_that_cannot_be_served_by_its_meaning_yet_does_not_pretend(name):
-    error = refused(name)
-    assert error.status == 404
-    assert "not available in this version" in error.message
+@pytest.mark.parametrize(("name", "among"), [("fusion", "auto"), ("FUSION", "auto"), ("fusion:auto", "auto"), ("fusion:m", "m"),
+                                             ("fusion:fast", "auto:fast"), ("fusion:auto:fast", "auto:fast")])
+def test_a_panel_is_chosen_from_whoever_stands_behind_its_name(name, among):
+    found, inner = resolve(name, HOUSE), resolve(among, HOUSE)
+    assert found.fusion and not inner.fusion
+    assert (labels(found.targets), found.requested, found.kind, found.scope) == (labels(inner.targets), name, "virtual", name)
+
+
+def test_a_panel_of_nobody_is_404():
+    error = refused("fusion:nosuch")
+    assert (error.status, error.kind) == (404, "no_model") and "nosuch" in error.message
 
 
 def test_a_served_name_wins_over_a_later_meaning():

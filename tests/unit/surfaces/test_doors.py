@@ -84,7 +84,7 @@ async def test_wrong_doors_say_so_in_the_error_shape(door, method, path, status)
 async def test_models_are_listed_as_far_as_the_key_may_see(door):
     base_url = await door('[[auth.keys]]\nname = "small"\nkey = "gw-small"\nmodels = ["m"]\n')
     full = await ask(base_url, method="GET", path="/v1/models")
-    assert [row["id"] for row in full.json["data"]] == ["auto", "m", "org/deep/x"]
+    assert [row["id"] for row in full.json["data"]] == ["auto", "fusion", "m", "org/deep/x"]
     assert full.json["object"] == "list" and all(row["object"] == "model" for row in full.json["data"])
     small = await ask(base_url, method="GET", path="/v1/models", headers={"x-api-key": "gw-small"})
     assert [row["id"] for row in small.json["data"]] == ["m"]

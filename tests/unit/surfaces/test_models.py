@@ -22,8 +22,8 @@ async def get(gateway, upstream):
 
 async def test_openai_clients_get_a_list(get):
     got = (await get("/v1/models")).json
-    assert got["object"] == "list" and [row["id"] for row in got["data"]] == ["auto", "m", "org/deep/x", "vec"]
-    assert got["data"][2]["context_window"] == 8000 and got["data"][3]["dimensions"] == 3
+    assert got["object"] == "list" and [row["id"] for row in got["data"]] == ["auto", "fusion", "m", "org/deep/x", "vec"]
+    assert got["data"][3]["context_window"] == 8000 and got["data"][4]["dimensions"] == 3
 
 
 async def test_anthropic_clients_get_pages_of_chat_models_with_names_that_they_know(get):
