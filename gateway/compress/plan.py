@@ -22,6 +22,7 @@ MODES: Final = ("off", "lossless", "standard", "aggressive")
 STEPS: Final = 8                                 # a budget is cut by eighths of it
 AUTO_SHARE: Final = 0.9
 FAILED: Final = "the engine failed"
+FROZEN: Final = "frozen"
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -121,7 +122,8 @@ def _stage(engine: Engine, talk: Talk, rest: Callable[[], None]) -> Stage:
     try:
         for edit in engine.run(talk):
             segment = edit.segment
-            reason = gate.verdict(edit)
+            frozen = segment.locked or (segment.pinned and not engine.causal)
+            reason = FROZEN if frozen else gate.verdict(edit)
             if reason:
                 stage.discarded[reason] = stage.discarded.get(reason, 0) + 1
             else:

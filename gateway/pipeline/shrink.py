@@ -97,11 +97,8 @@ class Breather:
 
     def __call__(self) -> None:
         if time.perf_counter() - self.last > REST_AFTER_S:
-            _pause(REST_S)
+            time.sleep(REST_S)
             self.last = time.perf_counter()
-
-
-_pause = time.sleep
 
 
 def _breathless() -> None: ...

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "gateway/upstream/encoding.py:_Brotli.__init__": "a module, at the first answer in br",
     "gateway/upstream/encoding.py:_Zstd._new": "a module, at the first answer in zstd",
     "gateway/upstream/failures.py:_lacking": "the null device, after a name could not be resolved: are there file descriptors left?",
+    "gateway/pipeline/shrink.py:Breather.__call__": "in a thread only: gives the interpreter to the loop",
     "gateway/mock/bench_upstream.py:_main": "a program of its own",
     "gateway/mock/bench_upstream.py:main": "a program of its own",
     "gateway/mock/load.py:run_bench": "a program of its own",

@@ -77,6 +77,20 @@ def test_of_an_engine_that_fails_nothing_stays():
     assert stage(outcome, "broken").discarded == {plan.FAILED: 1} and stage(outcome, "broken").edits == 0
 
 
+@pytest.mark.parametrize(("causal", "reason"), [(True, gate.NUMBERS), (False, plan.FROZEN)])
+def test_before_a_cache_marker_only_engines_that_look_back_at_nothing_change_anything(causal, reason):
+    raw = TALK.replace(b'"content": "words', b'"cache_control": {"type": "ephemeral"}, "content": "words')
+    texts, outcome = compressed(raw, engines=(plan.Engine("forgetful", "lossless", causal, forgetful),))
+    assert stage(outcome, "forgetful").discarded == {reason: 1} and texts[2] == "fine"
+
+
+def test_nobody_changes_the_last_turn():
+    def eager(talk):
+        yield Edit(talk.segments[-1], "Go")
+    texts, outcome = compressed(TALK, engines=(plan.Engine("eager", "lossless", True, eager),))
+    assert texts[-1] == "Go on." and stage(outcome, "eager").discarded == {plan.FROZEN: 1}
+
+
 def test_what_was_compressed_by_a_gateway_before_this_one_stays_as_it_is():
     talk = (user(), bash("a", "./one", LINES), bash("b", "./two", "x\n\n" + LINES), answer("One.  \nTwo"), user())
     texts, _ = compressed(body(*talk))
