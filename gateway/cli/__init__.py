@@ -21,6 +21,7 @@ COMMANDS: Final[dict[str, str]] = {
     "restore": "Put a copy in the place of the store.",
     "migrate": "Bring the store's tables up to date.",
     "admin-password": "Make the hash of the operator's password.",
+    "tail": "Follow the requests of a gateway that runs.",
     "webhooks": "Show or try the addresses that are told of events.",
     "bench": "Load-test a gateway against the built-in upstream.",
     "doctor": "Look for what usually goes wrong on this machine.",
