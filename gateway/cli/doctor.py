@@ -1,37 +1,26 @@
 """``gateway doctor``: what usually goes wrong on a machine, and is it so here?"""
 import asyncio
-import importlib.util
 import os
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 import click
-import msgspec
 
-from gateway.cli import loop
+from gateway.cli import loop, machine
+from gateway.cli.machine import Finding
 from gateway.cli.source import BAD_CONFIG, config_option, json_option
 from gateway.config.load import load
 from gateway.config.problems import ConfigError
 from gateway.config.snapshot import Snapshot
 from gateway.providers.registry import Provider
 
-State = Literal["ok", "warn", "fail"]
-
 CONNECT_S: Final = 5.0
 AT_ONCE: Final = 16
-FILES_WANTED: Final = 8192               # a stream holds two sockets: 4,000 streams
+REACH: Final = "is base_url right, does its name resolve, does a firewall stand between? `proxy` goes round it"
 COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
-    state: State
-    about: str
-    says: str
 
 
 @click.command(epilog="""\b
@@ -44,41 +33,20 @@ Examples:
 def command(config: Path | None, as_json: bool, offline: bool) -> None:
     """Check this machine and this configuration for what usually goes wrong.
 
-    Connects to each provider's address, but sends no request and no key. Exits with 2 when something fails.
+    Connects to each provider's address, and asks one of them for the time; sends no key. Exits with 2 when something fails.
     """
     from gateway.cli import show
 
-    findings = [*machine(), *configuration(config, offline)]
+    findings = [*machine.machine(), *configuration(config, offline)]
     if as_json:
         show.as_json(findings)
     else:
         for finding in findings:
             click.echo(f"{click.style(f'{finding.state:4}', fg=COLOURS[finding.state])}  {finding.about}: {finding.says}")
+            if finding.do:
+                click.echo(f"      → {finding.do}")
     if any(finding.state == "fail" for finding in findings):
         raise SystemExit(BAD_CONFIG)
-
-
-def machine() -> Iterator[Finding]:
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("ok" if sys.version_info >= (3, 11) else "fail", "python", version)
-    if loop.factory() is not None:
-        yield Finding("ok", "event loop", "uvloop")
-    elif importlib.util.find_spec("uvloop"):
-        yield Finding("ok", "event loop", "asyncio, as GATEWAY_LOOP says")
-    else:
-        yield Finding("warn", "event loop", "asyncio; uvloop is not installed and would be faster")
-    yield open_files()
-
-
-def open_files() -> Finding:
-    try:
-        import resource
-    except ImportError:                   # there is none for Windows
-        return Finding("ok", "open files", "no limit known")
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft in (resource.RLIM_INFINITY, -1) or soft >= FILES_WANTED:
-        return Finding("ok", "open files", "no limit" if soft < 0 else str(soft))
-    return Finding("warn", "open files", f"{soft}, enough for about {soft // 2} streams at once; `ulimit -n {FILES_WANTED}`")
 
 
 def configuration(path: Path | None, offline: bool) -> Iterator[Finding]:
@@ -86,17 +54,28 @@ def configuration(path: Path | None, offline: bool) -> Iterator[Finding]:
         snapshot = load(path, os.environ)
     except ConfigError as error:
         for where, message in error.problems:
-            yield Finding("fail", f"configuration {where}".rstrip(), message)
+            yield Finding("fail", f"configuration {where}".rstrip(), message, "correct it; `gateway check` tells all of it again")
         return
     yield Finding("ok", "configuration", str(snapshot.source or "none; provider keys are taken from the environment"))
     for where, message in snapshot.warnings:
         yield Finding("warn", f"configuration {where}".rstrip(), message)
     yield address(snapshot)
+    yield from machine.store(snapshot.store, offline)
     for provider in snapshot.providers:
         if not provider.models:
-            yield Finding("warn", f"provider {provider.id}", "has no models")
+            yield Finding("warn", f"provider {provider.id}", "has no models", 'list some, or write models = ["*"]')
     if not offline:
-        yield from loop.run(reach(snapshot.providers))
+        found = loop.run(reach(snapshot.providers))
+        yield from found
+        yield from timed(snapshot.providers, {finding.about for finding in found if finding.state == "ok"})
+
+
+def timed(providers: Sequence[Provider], reached: set[str]) -> Iterator[Finding]:
+    """The clock, by the first provider that is somewhere else and can be reached."""
+    told = next((provider for provider in providers if f"provider {provider.id}" in reached
+                 and not (provider.proxy or provider.loopback)), None)
+    if told is not None:
+        yield machine.clock(told.base_url)
 
 
 def address(snapshot: Snapshot) -> Finding:
@@ -109,7 +88,8 @@ def address(snapshot: Snapshot) -> Finding:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(where)
     except OSError as error:
-        return Finding("warn", about, f"in use or not to be had ({error.strerror or error}); a gateway may run there already")
+        return Finding("warn", about, f"in use or not to be had ({error.strerror or error}); a gateway may run there already",
+                       "gateway serve --port with another one, or stop what runs there")
     return Finding("ok", about, "free")
 
 
@@ -133,8 +113,8 @@ async def connect(provider: Provider) -> Finding:
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), CONNECT_S)
     except TimeoutError:
-        return Finding("fail", about, f"{host}:{port} does not answer within {CONNECT_S:.0f} s")
+        return Finding("fail", about, f"{host}:{port} does not answer within {CONNECT_S:.0f} s", REACH)
     except OSError as error:
-        return Finding("fail", about, f"{host}:{port} cannot be reached: {error.strerror or error}")
+        return Finding("fail", about, f"{host}:{port} cannot be reached: {error.strerror or error}", REACH)
     writer.close()
     return Finding("ok", about, f"{host}:{port} accepts connections")

@@ -151,7 +151,7 @@ def grid(columns: tuple[str, ...], rows: Iterator[tuple[str, ...]], styles: list
 
     made = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
     for place, row in enumerate(rows):
-        made.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row), style=styles[place] if styles else None)
+        made.add_row(*(Text(plain(cell), no_wrap=True, overflow="ellipsis") for cell in row), style=styles[place] if styles else None)
     return made
 
 
@@ -169,4 +169,9 @@ def cells(row: Row) -> tuple[str, ...]:
 
 def line(row: Row) -> str:
     """The same for a pipe; what is unknown is a dash, so that columns can be cut."""
-    return " ".join(cell.replace(" ", "_") or "-" for cell in cells(row))
+    return " ".join(plain(cell).replace(" ", "_") or "-" for cell in cells(row))
+
+
+def plain(text: str) -> str:
+    """Names are chosen by clients: nothing in them may steer a terminal."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

@@ -96,6 +96,12 @@ def test_lines_have_as_many_columns_whatever_is_unknown(there):
     assert {len(line.split(" ")) for line in result.output.splitlines()} == {len(tail.COLUMNS)}
 
 
+def test_what_a_client_says_does_not_steer_the_terminal(there):
+    there.rows = [row(1, asked="m\x1b[2J\u202e")]
+    result = CliRunner().invoke(root(), ["tail", "--once"])
+    assert "m?[2J?" in result.output and "\x1b" not in result.output
+
+
 def test_the_screen_shows_what_runs_and_what_ended(there):
     from collections import deque
 
