@@ -37,7 +37,8 @@ class Meter:
         """All of this process, as plain data."""
         own: Dump = {"gateway_loop_lag_seconds": [((), self.lag.spread.values)], "gateway_build_info": [((__version__,), [1])],
                      "gateway_webhooks_total": [((name,), [n]) for name, n in self.webhooks.items()]}
-        return merged([self.tallies.dump(), standing(self.ground()), own, await asyncio.to_thread(process)])
+        now = standing(self.ground())
+        return await asyncio.to_thread(lambda: merged([self.tallies.dump(), process(), now, own]))
 
 
 def standing(ground: Ground) -> Dump:

@@ -11,7 +11,7 @@ from gateway.core.call import Attempt, Call
 from gateway.core.events import Usage
 from gateway.observe.families import FIRST, LONG, OTHER, SHORT, Dump, Labels
 
-MAX_ROWS: Final = 2_000
+MAX_ROWS: Final = 1_000
 STREAM_OUTCOMES: Final = {"ok": "committed_ok", "failed": "failed_before_commit", "broken": "failed_after_commit",
                           "client_gone": "client_gone"}
 # Refusals by a limit: kind of the failure -> scope; a too large body is one only where its tokens are meant.
@@ -158,8 +158,9 @@ class Tallies:
 
     # ------------------------------------------------------------------ the scrape
     def dump(self) -> Dump:
-        rows, sums = self._rows, _Sums()
-        for (surface, model, provider, outcome), row in rows.items():
+        """May be called in a thread: counting goes on meanwhile, and what is counted just now may show in part."""
+        sums = _Sums()
+        for (surface, model, provider, outcome), row in list(self._rows.items()):
             sums.add("gateway_requests_total", (surface, model, provider, outcome), [row.n])
             sums.add("gateway_request_seconds", (surface, model, provider), row.took.values)
             sums.add("gateway_overhead_seconds", (surface,), row.own.values)
@@ -170,14 +171,14 @@ class Tallies:
             if row.streams and (ended := STREAM_OUTCOMES.get(outcome)):
                 sums.add("gateway_stream_outcomes_total", (ended,), [row.streams])
             _tokens(sums, row, MODALITIES.get(surface, "text"))
-        for (model, provider, outcome), tries in self._tries.items():
+        for (model, provider, outcome), tries in list(self._tries.items()):
             sums.add("gateway_attempts_total", (model, provider, outcome), [tries.n])
             sums.add("gateway_cost_usd_total", (model, provider), [tries.cost_usd])
         for name, counts in (("gateway_hedges_total", self._hedges), ("gateway_limit_rejections_total", self._refused),
                              ("gateway_cache_total", self._caches)):
-            for label, n in counts.items():
+            for label, n in list(counts.items()):
                 sums.add(name, (label,), [n])
-        for labels, n in self._failovers.items():
+        for labels, n in list(self._failovers.items()):
             sums.add("gateway_failovers_total", labels, [n])
         return sums.dump()
 
