@@ -7,7 +7,7 @@ import click
 
 from gateway.cli import loop
 from gateway.cli.source import compiled, config_option, refuse
-from gateway.config.load import load
+from gateway.config.load import ConfigError, load
 from gateway.config.snapshot import Snapshot
 
 
@@ -16,7 +16,8 @@ Examples:
   gateway serve                                  your keys, or a demo without any; http://127.0.0.1:8788
   gateway serve --config gateway.toml --port 9000
   GROQ_API_KEY=… gateway serve                   Groq's models at once
-  kill -HUP PID                                  reload the configuration; a bad one is refused""")
+  kill -HUP PID                                  reload the configuration; a bad one is refused
+  kill -USR2 PID                                 replace the program while it serves: refuses no connection""")
 @config_option
 @click.option("--host", metavar="HOST", help="Address to accept on; one that is not loopback needs a client key.")
 @click.option("--port", "-p", type=click.IntRange(0, 65535), metavar="PORT", help="Port; 0 takes a free one.")
@@ -39,6 +40,8 @@ def command(config: Path | None, host: str | None, port: int | None, workers: in
     log_to_stderr(snapshot.log.level)
     try:
         loop.run(serve(snapshot, on_ready=announce, reload=read))
+    except ConfigError as error:
+        refuse(error.problems)
     except OSError as error:
         where = f"{snapshot.server.host}:{snapshot.server.port}"
         refuse([("server.port", f"cannot accept on {where}: {error.strerror or error}; choose another with --port")])

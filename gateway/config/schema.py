@@ -291,6 +291,7 @@ class Limits(Table, frozen=True):
     """What the gateway as a whole takes on."""
     request_max_tokens: Annotated[Count, doc("Input and output tokens of one request; 0 = no limit.")] = 0
     max_inflight: Annotated[Count, doc("Requests at a time; above it 503 with Retry-After; 0 = no limit.")] = 0
+    max_lag_s: Annotated[Seconds, doc("Lateness of the event loop above which requests are refused with 503; 0 = no limit.")] = 0
     budget_usd_day: Annotated[Dollars, doc("US dollars per day (UTC) for everybody together; 0 = no limit.")] = 0.0
     budget_usd_month: Annotated[Dollars, doc("US dollars per month (UTC) for everybody together; 0 = no limit.")] = 0.0
 

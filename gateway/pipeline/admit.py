@@ -14,12 +14,7 @@ SHED_RETRY_S = 1.0
 
 def caller(call: Call, client: Client, ground: Ground) -> Principal:
     """Authenticate before the body is read. Raises unauthorized, forbidden or shed."""
-    limit = ground.snapshot.limits.max_inflight
-    if ground.inflight.draining:
-        raise GatewayError("shed", "The gateway is shutting down.", retry_after_s=SHED_RETRY_S)
-    if limit and ground.inflight.count > limit:
-        raise GatewayError("shed", f"The gateway serves {limit} requests at once and has no room for another now.",
-                           retry_after_s=SHED_RETRY_S)
+    shed(ground)
     principal = identify(client, ground)
     if principal.anonymous:
         if not client.local:
@@ -31,6 +26,18 @@ def caller(call: Call, client: Client, ground: Ground) -> Principal:
             raise refused
     call.principal = principal.name
     return principal
+
+
+def shed(ground: Ground) -> None:
+    """Refuse what would only make everybody slower: too many at once, or a loop that is late already. Raises shed."""
+    limits, inflight = ground.snapshot.limits, ground.inflight
+    if inflight.closed:
+        raise GatewayError("shed", "The gateway is shutting down.", retry_after_s=SHED_RETRY_S)
+    if limits.max_inflight and inflight.count > limits.max_inflight:
+        raise GatewayError("shed", f"The gateway serves {limits.max_inflight} requests at once and has no room for another now.",
+                           retry_after_s=SHED_RETRY_S)
+    if limits.max_lag_s and inflight.lag_s > limits.max_lag_s:
+        raise GatewayError("shed", f"The gateway is busy: it answers {inflight.lag_s:.1f} s late.", retry_after_s=SHED_RETRY_S)
 
 
 def identify(client: Client, ground: Ground) -> Principal:

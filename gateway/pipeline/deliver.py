@@ -21,6 +21,7 @@ from gateway.upstream.encoding import open_body
 from gateway.wire.base import Shown, Wire
 
 UPLOAD_IDLE_S = 30.0                             # between two reads of a request body
+UPLOAD_BYTES_PER_S = 4_096                       # slower than this on the whole is nobody who means it
 THREAD_BYTES = 16_384                            # larger compressed bodies are opened off the loop, and not by everybody's threads
 _OPENERS = ThreadPoolExecutor(2, "gateway-open")
 EVENT_STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -81,17 +82,18 @@ class Client:
             await self.http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         pieces: list[bytes] = []
         size = 0
-        content = self.http.content
+        content, loop = self.http.content, asyncio.get_running_loop()
+        begun = loop.time()
         while True:
             try:
                 if content.is_eof():
                     piece = await buffered.read(content)
                 else:
-                    async with asyncio.timeout(UPLOAD_IDLE_S):
+                    patience_s = begun + UPLOAD_IDLE_S + size / UPLOAD_BYTES_PER_S
+                    async with asyncio.timeout_at(min(patience_s, loop.time() + UPLOAD_IDLE_S)):
                         piece = await buffered.read(content)
             except TimeoutError:
-                raise GatewayError("bad_request", f"The request body did not come: nothing for {UPLOAD_IDLE_S:g} s.",
-                                   status=408) from None
+                raise GatewayError("bad_request", "The request body did not come, or too slowly.", status=408) from None
             except (web.RequestPayloadError, ValueError):
                 raise GatewayError("bad_request", "The request body was cut off or is not framed properly.") from None
             if not piece:
@@ -107,7 +109,7 @@ class Client:
         if encoding is None:
             return raw
         if len(raw) > THREAD_BYTES:
-            return await asyncio.get_running_loop().run_in_executor(_OPENERS, opened, raw, encoding, limit)
+            return await loop.run_in_executor(_OPENERS, opened, raw, encoding, limit)
         return opened(raw, encoding, limit)
 
     # ------------------------------------------------------------------ a stream

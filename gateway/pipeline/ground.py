@@ -148,13 +148,14 @@ def epoch(snapshot: Snapshot) -> str:
 class Inflight:
     """Which requests are under way, which attempts, and whether new ones are still welcome."""
 
-    __slots__ = ("count", "calls", "attempts", "draining", "lag_s", "on_empty")
+    __slots__ = ("count", "calls", "attempts", "draining", "closed", "lag_s", "on_empty")
 
     def __init__(self) -> None:
         self.count = 0
         self.calls: dict[int, Call] = {}             # by identity: the caller chooses the ids
         self.attempts: set[Deadline] = set()
-        self.draining = False
+        self.draining = False                        # on the way out: what comes by a kept connection is still served
+        self.closed = False                          # nothing is served any more
         self.lag_s = 0.0                             # how late the event loop is (observe.lag)
         self.on_empty: Callable[[], None] | None = None
 

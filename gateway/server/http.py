@@ -3,9 +3,10 @@
 aiohttp's own handler writes a traceback with the offending line into the log and the line into the answer: an Authorization
 header among them.
 """
+import asyncio
 import logging
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -17,6 +18,9 @@ from gateway.wire.openai_chat.faults import render
 
 log = logging.getLogger("gateway.http")
 
+HEAD_S = 30.0                                    # in which a new connection must have sent the head of a request
+STALL_S = 60.0                                   # a client that takes nothing for so long is left
+
 _WORDS: Final = {
     400: ("bad_request", "This is not a well-formed HTTP request."),
     413: ("body_too_large", "The request line or a header is too large."),
@@ -26,6 +30,49 @@ _WORDS: Final = {
 
 class HttpProtocol(RequestHandler):
     """One connection."""
+
+    _stall: asyncio.TimerHandle | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Is nothing asked, and nothing being answered?"""
+        return not self._request_in_progress and not self._messages
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._next_keepalive_close_time = self._loop.time() + HEAD_S
+        if self._keepalive_handle is not None:
+            self._keepalive_handle.cancel()
+            self._keepalive_handle = self._loop.call_at(self._next_keepalive_close_time, self._process_keepalive)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._cancel_stall()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch(-1)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel_stall()
+
+    def _watch(self, before: int) -> None:
+        """Does the client take anything at all of what waits for it? Else its upstream would wait with it for ever."""
+        transport = self.transport
+        if transport is None:
+            return
+        waiting = transport.get_write_buffer_size()
+        if 0 <= before <= waiting:
+            log.info("left a client that has read nothing for %g s", STALL_S)
+            transport.abort()
+            return
+        self._stall = self._loop.call_later(STALL_S, self._watch, waiting)
+
+    def _cancel_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def handle_error(self, request: BaseRequest, status: int = 500, exc: BaseException | None = None,
                      message: str | None = None) -> web.StreamResponse:
@@ -45,8 +92,26 @@ class HttpProtocol(RequestHandler):
         return answer
 
 
+class LastRequest(BaseRequest):
+    """One that its connection does not outlive, so that its client makes the next one where somebody stays."""
+
+    @property
+    def keep_alive(self) -> bool:
+        return False
+
+
 class HttpServer(web.Server):
-    """``web.Server`` with our protocol."""
+    """``web.Server`` with our protocol. ``leaving``: from now on every answer closes its connection."""
+
+    leaving = False
+
+    def _make_request(self, message: Any, payload: Any, protocol: RequestHandler, writer: Any, task: Any) -> BaseRequest:
+        made = LastRequest if self.leaving else BaseRequest
+        return made(message, payload, protocol, writer, task, self._loop)
+
+    def idle(self) -> list[HttpProtocol]:
+        """Connections that wait for a request."""
+        return [one for one in self.connections if isinstance(one, HttpProtocol) and one.idle]
 
     def __call__(self) -> RequestHandler:
         return HttpProtocol(self, loop=self._loop, **self._kwargs)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
@@ -18,14 +19,14 @@ from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.server import compose
-from gateway.server.drain import drain
+from gateway.server.drain import Drain
 from gateway.server.http import HttpServer
+from gateway.server.sockets import BACKLOG, KEEP_FILE, Sockets, bound_unix
 from gateway.surfaces import routes
 from gateway.surfaces.desk import Desk, preflight
 
 log = logging.getLogger("gateway.server")
 
-BACKLOG = 4096
 KEEPALIVE_S = 75.0
 ADMIN = "/admin"
 NOWHERE = routes.Door("nowhere", "GET", "/", routes.ROUTES[0].handler)
@@ -83,29 +84,39 @@ class Listener:
         self.office = compose.office(desk, parts)
         self._server = HttpServer(dispatcher(desk, self.office), handler_cancellation=True, access_log=None, auto_decompress=False,
                                   keepalive_timeout=KEEPALIVE_S)
-        self._sockets: list[asyncio.AbstractServer] = []
+        self.drain = Drain(self._server, parts.inflight)
+        self._tcp: list[asyncio.Server] = []
+        self._unix: list[asyncio.Server] = []
         self.jobs = compose.jobs(desk, parts)
         self.host = ""
         self.port = 0
 
-    async def open(self, host: str, port: int, *, tls: ssl.SSLContext | None = None, unix: str = "") -> None:
-        """Raises OSError when an address cannot be bound."""
+    async def open(self, host: str, port: int, *, tls: ssl.SSLContext | None = None, unix: str = "",
+                   given: Sockets | None = None) -> None:
+        """Accept on sockets that were opened for us, else on addresses of our own. Raises OSError when one cannot be bound."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(self._server, host, port, backlog=BACKLOG, ssl=tls)
-        self._sockets.append(server)
-        self.host, self.port = server.sockets[0].getsockname()[:2]
-        if unix:
-            self._sockets.append(await loop.create_unix_server(self._server, unix, backlog=BACKLOG))
+        given = given or Sockets([], [])
+        if given.tcp or not given.given:
+            wanted: list[dict[str, Any]] = [{"sock": one} for one in given.tcp] or [{"host": host, "port": port}]
+            for where in wanted:
+                self._tcp.append(await loop.create_server(self._server, **where, backlog=BACKLOG, ssl=tls))
+            self.host, self.port = self._tcp[0].sockets[0].getsockname()[:2]
+        for one in given.unix or ([bound_unix(unix)] if unix else []):
+            self._unix.append(await loop.create_unix_server(self._server, sock=one, backlog=BACKLOG, **KEEP_FILE))
+
+    def descriptors(self) -> list[int]:
+        """The listening sockets, for a process that takes over."""
+        return [one.fileno() for server in (*self._tcp, *self._unix) for one in server.sockets]
 
     async def close(self, drain_s: float) -> None:
         """Stop accepting, let streams finish up to ``drain_s``, end the rest."""
         self.jobs.stop()
-        self.parts.lag.stop()
         self.office.close()
-        for server in self._sockets:
+        for server in (*self._tcp, *self._unix):
             server.close()
         await self.parts.extras.close()
-        await drain(self._server, self.parts.inflight, drain_s)
+        await self.drain.run(drain_s)
+        self.parts.lag.stop()
         await compose.dissolve(self.parts)
 
 
@@ -117,8 +128,10 @@ def tls_context(snapshot: Snapshot) -> ssl.SSLContext | None:
     return context
 
 
-async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *, clock: Clock | None = None) -> Listener:
-    """A listener that accepts; ``host`` and ``port`` override the configuration (port 0: any free one)."""
+async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *, clock: Clock | None = None,
+                 given: Sockets | None = None) -> Listener:
+    """A listener that accepts; ``host`` and ``port`` override the configuration (port 0: any free one), sockets that were
+    opened for us (``given``) all of that."""
     desk, parts = compose.build(snapshot, clock=clock)
     listener = Listener(desk, parts)
     server = snapshot.server
@@ -129,7 +142,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
     await parts.combobook.refresh()
     try:
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
-                            unix=server.unix)
+                            unix=server.unix, given=given)
     except BaseException:
         await compose.dissolve(parts)
         raise
@@ -139,5 +152,7 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
 
 
 def url(snapshot: Snapshot, listener: Listener, host: str) -> str:
+    if listener.port == 0:
+        return "its UNIX socket"
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if snapshot.server.tls_cert else 'http'}://{shown}:{listener.port}"

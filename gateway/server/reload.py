@@ -13,7 +13,7 @@ from gateway.config.check import loopback
 from gateway.config.load import ConfigError
 from gateway.config.snapshot import Snapshot
 from gateway.observe.telemetry import warm
-from gateway.server import compose
+from gateway.server import compose, systemd
 
 if TYPE_CHECKING:
     from gateway.server.listen import Listener
@@ -62,7 +62,14 @@ class Reloader:
         return snapshot
 
     async def reload(self) -> list[tuple[str, str]]:
-        """Load and swap; returns the problems of a refused file."""
+        """Load and swap; returns the problems of a refused file. The service manager hears of both ends."""
+        systemd.reloading()
+        try:
+            return await self._reload()
+        finally:
+            systemd.notify(systemd.READY)
+
+    async def _reload(self) -> list[tuple[str, str]]:
         try:
             snapshot = await asyncio.to_thread(self._read)
         except ConfigError as error:

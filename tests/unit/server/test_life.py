@@ -1,13 +1,16 @@
 """Start, reload, drain: what an operator's signals do to requests under way."""
 import asyncio
 
+import aiohttp
 import pytest
 
 from gateway.config.load import ConfigError, load
 from gateway.mock import script as say
 from gateway.server.reload import Reloader
+from gateway.server.run import Life
 from tests.conftest import client_key, provider
-from tests.talk import ask
+from tests.surfaces import OPEN_ALL, SURFACES
+from tests.talk import ASK, AUTH, ask
 
 
 async def test_a_reload_takes_effect_for_new_requests_and_old_ones_keep_what_they_had(gateway, upstream, tmp_path):
@@ -86,3 +89,72 @@ async def test_a_stream_that_outlives_the_drain_is_ended_and_its_upstream_left(g
     assert got.text == "for ever"
     assert got.error is not None and "shutting down" in got.error["message"]
     await up.until(lambda: not up.open_connections)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+async def test_what_the_drain_ends_is_told_in_the_words_of_every_surface(gateway, upstream, stream):
+    up = await upstream(say.stall("for ", "ever") if stream else say.hang())
+    base_url = await gateway(client_key() + provider(up) + OPEN_ALL)
+    running = [asyncio.create_task(surface.ask(base_url, "m", stream)) for surface in SURFACES.values()]
+    await up.until(lambda: up.busy == len(SURFACES))
+    await asyncio.sleep(0.1)
+    await gateway.listener.close(0.1)
+    for surface, got in zip(SURFACES.values(), await asyncio.gather(*running), strict=True):
+        said = surface.said(got, stream)
+        assert (got.status, got.broken) == (200 if stream else 503, ""), surface.name
+        assert "shutting down" in said.error and not said.ended, surface.name
+        assert said.text == ("for ever" if stream else ""), surface.name
+
+
+async def test_a_kept_connection_is_told_with_its_last_answer_and_a_silent_one_is_closed(gateway, upstream):
+    slow = await upstream(say.stream("a ", "while", delay_s=0.3))
+    base_url = await gateway(client_key() + provider(slow, models='["slow"]') + provider(await upstream(say.reply("last")), "b"))
+    async with aiohttp.ClientSession(base_url, headers=AUTH) as one, aiohttp.ClientSession(base_url) as other:
+        for session in (one, other):
+            async with session.get("/livez") as got:
+                assert "Connection" not in got.headers
+        running = asyncio.create_task(ask(base_url, {**ASK, "model": "slow"}, stream=True))
+        await slow.until(lambda: slow.busy == 1)
+        closing = asyncio.create_task(gateway.listener.close(20))
+        await asyncio.sleep(0.05)
+        async with one.post("/v1/chat/completions", json=ASK) as got:
+            assert got.status == 200 and got.headers["Connection"] == "close"
+        async with other.get("/readyz") as got:
+            assert got.status == 503 and (await got.json())["reason"] == "draining"
+        assert (await running).text == "a while"
+        await closing
+
+
+async def test_a_second_signal_ends_what_is_left(gateway, upstream):
+    up = await upstream(say.stall("for ", "ever"))
+    base_url = await gateway(client_key() + provider(up))
+    running = asyncio.create_task(ask(base_url, stream=True))
+    await up.until(lambda: up.busy == 1)
+    life = Life(gateway.listener)
+    life.leave()
+    closing = asyncio.create_task(gateway.listener.close(1_000))
+    await asyncio.sleep(0.1)
+    life.leave()
+    async with asyncio.timeout(10):
+        await closing
+    assert "shutting down" in (await running).error["message"]
+
+
+async def test_a_loop_that_is_late_sheds_load(gateway, upstream):
+    base_url = await gateway(client_key() + provider(await upstream(say.reply("quick"))) + "[limits]\nmax_lag_s = 0.5\n")
+    gateway.listener.parts.lag.late(0.8)
+    got = await ask(base_url)
+    assert (got.status, got.error["code"]) == (503, "overloaded") and int(got.headers["Retry-After"]) >= 1
+    gateway.listener.parts.lag.late(0.0)
+    assert (await ask(base_url)).status == 200, "what it was fades"
+
+
+async def test_a_unix_socket_serves_too_and_outlives_its_process_for_a_successor(gateway, upstream, tmp_path):
+    path = tmp_path / "s"
+    await gateway(client_key() + provider(await upstream(say.reply("here"))) + f'[server]\nunix = "{path}"\n')
+    async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path)), headers=AUTH) as session:
+        async with session.post("http://localhost/v1/chat/completions", json=ASK) as got:
+            assert got.status == 200
+    assert len(gateway.listener.descriptors()) == 2
+    await gateway.listener.close(0)
+    assert path.exists()

@@ -186,6 +186,8 @@ async def test_liveness_is_open_and_readiness_says_why_not(door, gateway):
     gateway.listener.parts.inflight.draining = True
     got = await ask(base_url, method="GET", path="/readyz", headers={})
     assert (got.status, got.json["reason"]) == (503, "draining")
+    assert (await ask(base_url)).status == 200, "a kept connection may ask once more"
+    gateway.listener.parts.inflight.closed = True
     assert (await ask(base_url)).status == 503
 
 
