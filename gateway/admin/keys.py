@@ -6,8 +6,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gateway.admin.errand import Ask, Done, Errand, Facts
-from gateway.core.errors import bad_request
+from gateway.core.errors import GatewayError, bad_request
 from gateway.core.keys import GroupRow, Rules
+from gateway.policy.scopes import granted
 
 Patterns = Annotated[list[Annotated[str, Meta(max_length=400)]], Meta(min_length=1, max_length=200)]
 Limit = Annotated[int, Meta(ge=0, le=1_000_000_000)]
@@ -123,6 +124,7 @@ async def listed(visit: Errand) -> Keys:
 async def create(visit: Errand) -> Told:
     asked: NewKey = visit.body
     rules = Rules(**_rules(asked))
+    _within(visit, rules.mcp_scopes)
     made = await visit.ground.keybook.create(asked.name, rules, asked.note)
     visit.note("key.create", made.row.name, _limits(rules))
     return Told(key=_view(visit, made.row), secret=made.secret)
@@ -131,18 +133,22 @@ async def create(visit: Errand) -> Told:
 async def change(visit: Errand) -> KeyView:
     asked: KeyEdit = visit.body
     changes = _rules(asked)
+    await _held(visit)
+    _within(visit, changes.get("mcp_scopes", ()))
     row = await visit.ground.keybook.update(visit.params["id"], None if asked.note is UNSET else str(asked.note), **changes)
     visit.note("key.change", row.name, ", ".join(f"{name}={value}" for name, value in changes.items()))
     return _view(visit, row)
 
 
 async def rotate(visit: Errand) -> Told:
+    await _held(visit)
     made = await visit.ground.keybook.rotate(visit.params["id"], visit.body.grace_s)
     visit.note("key.rotate", made.row.name, f"the old secret is good for {visit.body.grace_s:g} s")
     return Told(key=_view(visit, made.row), secret=made.secret)
 
 
 async def revoke(visit: Errand) -> KeyView:
+    await _held(visit)
     row = await visit.ground.keybook.revoke(visit.params["id"])
     visit.note("key.revoke", row.name)
     return _view(visit, row)
@@ -161,6 +167,18 @@ async def drop_group(visit: Errand) -> Done:
     await visit.ground.keybook.drop_group(visit.params["name"])
     visit.note("group.drop", visit.params["name"])
     return Done()
+
+
+async def _held(visit: Errand) -> None:
+    """Whoever learns a key's secret, or changes what the key may do, has its scopes."""
+    _within(visit, (await visit.ground.keybook.find(visit.params["id"])).rules.mcp_scopes)
+
+
+def _within(visit: Errand, wanted: tuple[str, ...]) -> None:
+    """Nobody hands out scopes that they do not hold. Raises forbidden."""
+    if beyond := granted(wanted) - visit.scopes:
+        raise GatewayError("forbidden", f"That key holds, or would hold, scopes that you do not: {', '.join(sorted(beyond))}.",
+                           param="mcp_scopes", code="insufficient_scope")
 
 
 def _rules(asked: NewKey | KeyEdit) -> dict[str, Any]:

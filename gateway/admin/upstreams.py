@@ -231,7 +231,7 @@ def _row(provider: Provider, visit: Errand, mine: list[Cooldown], strip: list[tu
     health = visit.ground.health
     found = health.breakers.get(provider.id)
     breaker = found.state(profile(provider), now) if found is not None else "closed"
-    accounts = [_account(provider, account, visit, mine, now) for account in provider.accounts[:200]]
+    accounts = [account_row(provider, account, visit, mine, now) for account in provider.accounts[:200]]
     whole = any(not row.model and not row.account for row in mine) or bool(accounts) and all(row.resting_s > 0 for row in accounts)
     state = breaker if breaker != "closed" else "resting" if whole else "partly resting" if mine else "ok"
     return ProviderRow(
@@ -242,7 +242,7 @@ def _row(provider: Provider, visit: Errand, mine: list[Cooldown], strip: list[tu
         measured=measured(records), strip=strip or [])
 
 
-def _account(provider: Provider, account: Account, visit: Errand, rows: list[Cooldown], now: float) -> AccountRow:
+def account_row(provider: Provider, account: Account, visit: Errand, rows: list[Cooldown], now: float) -> AccountRow:
     label, health = label_of(account), visit.ground.health
     key: Key = (provider.id, "", fingerprint(account))
     used = health.quotas.used(key, now) if health.quotas else 0.0

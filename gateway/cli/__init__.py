@@ -16,6 +16,7 @@ COMMANDS: Final[dict[str, str]] = {
     "setup": "Point a coding agent at the gateway.",
     "run": "Launch a coding agent on the gateway.",
     "keys": "Make, list, rotate and revoke client keys.",
+    "mcp": "Be the gateway's tools for an agent, on standard input and output.",
     "usage": "Show requests, tokens and cost, by model, key and time.",
     "backup": "Copy the store, also while a gateway runs.",
     "restore": "Put a copy in the place of the store.",

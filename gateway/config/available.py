@@ -31,7 +31,6 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
     "state.url": (one_of("memory:"), '"memory:"'),
     "stream.resume": (one_of("off"), '"off"'),
-    "mcp": (one_of(), "the defaults"),
 }
 
 

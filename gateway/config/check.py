@@ -56,6 +56,8 @@ def extras(config: Config, problems: Problems) -> None:
     """A setting whose package is missing must not be silently without effect."""
     if config.otel.endpoint and not _installed("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"):
         problems.add("otel.endpoint", "needs a package: pip install 'gateway[otel]'; or leave it out")
+    if config.mcp.enabled and not _installed("mcp.server"):
+        problems.add("mcp.enabled", "needs a package: pip install 'gateway[mcp]'; or leave it out")
     if config.images.max_side and not images.available():
         problems.add("images.max_side", f"needs a package: {images.EXTRA}; or leave it out")
 

@@ -155,7 +155,7 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
     parts.replays.answers.max_entries = snapshot.cache.max_entries
     parts.keeping.enabled = snapshot.cache.persist
     parts.replays.answers.max_bytes = snapshot.cache.max_bytes
-    parts.series.counting = snapshot.admin.enabled
+    parts.series.counting = snapshot.admin.enabled or snapshot.config.mcp.enabled
     parts.ring.configure(snapshot.keys, snapshot.groups, snapshot.overall, snapshot.keys_required)
     found = catalog(snapshot)
     parts.tallies.counting = snapshot.metrics.enabled

@@ -18,6 +18,8 @@ from gateway.admin.office import Office
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
+from gateway.mcp.door import PREFIX as MCP
+from gateway.mcp.door import Mcp
 from gateway.server import compose
 from gateway.server.drain import Drain
 from gateway.server.http import HttpServer
@@ -32,7 +34,7 @@ ADMIN = "/admin"
 NOWHERE = routes.Door("nowhere", "GET", "/", routes.ROUTES[0].handler)
 
 
-def dispatcher(desk: Desk, office: Office) -> Callable[[BaseRequest], Awaitable[web.StreamResponse]]:
+def dispatcher(desk: Desk, office: Office, mcp: Mcp) -> Callable[[BaseRequest], Awaitable[web.StreamResponse]]:
     """The handler of the low-level server."""
     exact = routes.EXACT
 
@@ -48,6 +50,8 @@ def dispatcher(desk: Desk, office: Office) -> Callable[[BaseRequest], Awaitable[
                 return await door.handler(http, door, desk)
             if path == ADMIN or path.startswith(ADMIN + "/"):
                 return await admin.answer(http, office)
+            if path == MCP or path.startswith(MCP + "/"):
+                return await mcp.answer(http)
             return await misfit(http, doors, desk)
         except GatewayError as error:
             if error.kind != "client_gone":
@@ -82,8 +86,9 @@ class Listener:
         self.desk = desk
         self.parts = parts
         self.office = compose.office(desk, parts)
-        self._server = HttpServer(dispatcher(desk, self.office), handler_cancellation=True, access_log=None, auto_decompress=False,
-                                  keepalive_timeout=KEEPALIVE_S)
+        self.mcp = Mcp(self.office)
+        self._server = HttpServer(dispatcher(desk, self.office, self.mcp), handler_cancellation=True, access_log=None,
+                                  auto_decompress=False, keepalive_timeout=KEEPALIVE_S)
         self.drain = Drain(self._server, parts.inflight)
         self._tcp: list[asyncio.Server] = []
         self._unix: list[asyncio.Server] = []
@@ -114,9 +119,11 @@ class Listener:
         self.office.close()
         for server in (*self._tcp, *self._unix):
             server.close()
+        await self.mcp.close()
         await self.parts.extras.close()
         await self.drain.run(drain_s)
         self.parts.lag.stop()
+        await self.mcp.dissolve()
         await compose.dissolve(self.parts)
 
 
@@ -141,9 +148,12 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
     await parts.keeping.open()
     await parts.combobook.refresh()
     try:
+        if snapshot.config.mcp.enabled:
+            await listener.mcp.open()
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),
                             unix=server.unix, given=given)
     except BaseException:
+        await listener.mcp.dissolve()
         await compose.dissolve(parts)
         raise
     listener.jobs.start(listener.port)

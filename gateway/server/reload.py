@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gateway.config.check import loopback
 from gateway.config.load import ConfigError
 from gateway.config.snapshot import Snapshot
+from gateway.mcp import door as mcp
 from gateway.observe.telemetry import warm
 from gateway.server import compose, systemd
 
@@ -59,6 +60,7 @@ class Reloader:
         """In a thread, with whatever the new settings need for the first time."""
         snapshot = self._load()
         warm(snapshot.otel)
+        mcp.warm(snapshot)
         return snapshot
 
     async def reload(self) -> list[tuple[str, str]]:

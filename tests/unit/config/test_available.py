@@ -14,7 +14,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
     ("[server]\nworkers = 2", "server.workers"),
     ('[state]\nurl = "redis://x"', "state.url"),
     ('[stream]\nresume = "continue"', "stream.resume"),
-    ("[mcp]\nenabled = true", "mcp.enabled"),
 ])
 def test_it_is_refused_by_its_path(text, path):
     problems = refused(text)
