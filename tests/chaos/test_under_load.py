@@ -1,12 +1,14 @@
 """While anybody is well, no client sees an error: providers die, flap and refuse under load, and come back without a stampede."""
 import asyncio
+import itertools
 
 import pytest
 
 from gateway.mock import script as say
 from tests.acceptance.house import DOWN, MANY, SLOW_DOWN, House, combo, three
-from tests.chaos.test_failover import QUICK
 
+# Twenty at once in the loop that also runs the upstreams: what is well must not seem silent on a slow machine.
+PATIENT = "[timeouts]\nconnect_s = 5\nfirst_byte_s = 2\nfirst_token_s = 4\nidle_s = 2\ntotal_s = 10\n"
 AT_ONCE = 20
 ENDS = {
     "resets": say.reset_before_headers(),
@@ -34,9 +36,15 @@ def troubled(answers):
     return [got for got in answers if (got.status, got.done, got.finishes, got.error, got.broken) != (200, 1, ["stop"], None, "")]
 
 
+async def first(answers, n):
+    """The first n of them."""
+    for got in itertools.islice(asyncio.as_completed(answers), n):
+        yield await got
+
+
 @pytest.fixture
 async def house(gateway, upstream):
-    return await House.open(gateway, upstream, three(), models=MANY, more=combo("priority") + combo("round-robin", name="turns") + QUICK)
+    return await House.open(gateway, upstream, three(), models=MANY, more=combo("priority") + combo("round-robin", name="turns") + PATIENT)
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
@@ -65,9 +73,11 @@ async def test_a_provider_that_flaps_costs_no_client_an_answer(house):
         if n % 10 == 0:
             house.clock.by += 100
             house.say(a=DOWN if n % 20 else say.stream("from a"))
-    answers = await load(house, 200, flap, model="turns")
-    assert troubled(answers) == []
-    assert {got.text for got in answers} == {"from a", "from b", "from c"}
+    assert troubled(await load(house, 200, flap, model="turns")) == []
+    house.say(a=say.stream("from a"))
+    house.clock.by += 1_000
+    await house.ask()
+    assert {got.text for got in await load(house, 30, model="turns")} == {"from a", "from b", "from c"}
 
 
 async def test_an_hour_of_429_is_asked_about_less_and_less_and_then_it_serves_again(house):
@@ -100,13 +110,12 @@ async def recovering(house, by_breaker):
 @pytest.mark.parametrize("by_breaker", [False, True], ids=["of a cooldown", "of an open breaker"])
 async def test_one_tries_who_comes_back_and_then_all_follow(house, by_breaker):
     await recovering(house, by_breaker)
-    house.say(a=say.stream("from a", delay_s=0.15))
+    house.say(a=say.stream("from a", delay_s=0.5))
     asked = house.asked("a")
     answers = [asyncio.ensure_future(house.ask()) for _ in range(20)]
-    await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
-    done, tries = await asyncio.wait(answers, timeout=0.4)
+    others = [got.text async for got in first(answers, 19)]
     assert house.asked("a") == asked + 1
-    assert len(tries) == 1 and {got.result().text for got in done} == {"from b"}
+    assert set(others) == {"from b"}, "all but the one that tries"
     house.say(a=say.stream("from a"))
     assert troubled(await asyncio.gather(*answers)) == []
     assert {got.text for got in await load(house, 20)} == {"from a"}
