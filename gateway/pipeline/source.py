@@ -106,9 +106,11 @@ class Source:
             return 0
         said = self.said = decoder.said
         if veil is not None and veil.suspects(said):
+            if numbered is not None:
+                numbered.take_back()
             return 0
         if numbered is not None:
-            encoder.follow(said, numbered.passed())
+            encoder.follow(said, numbered.number)
         return n_used
 
     def events(self, data: bytes) -> list[ev.Event]:
@@ -132,7 +134,7 @@ class Source:
             if decoder is None:
                 limit = self.x.ground.snapshot.stream.max_frame_bytes
                 decoder = self._decoder = self.wire.decoder(self.x.same, self.x.sink.model, limit)
-                self._numbered = cast(Numbered, decoder) if self.x.same and hasattr(decoder, "passed") else None
+                self._numbered = cast(Numbered, decoder) if self.x.same and hasattr(decoder, "take_back") else None
             return decoder.feed(data) if data else decoder.close()
         if not whole.strip():
             raise GatewayError("bad_reply", "The provider answered 200 with an empty body.")

@@ -223,7 +223,12 @@ class Turn:
         self._bound(choice)
 
     def _on_other(self, event: ev.Refusal | ev.Opaque) -> None:
-        choice = self._choice(event.choice)
+        choice = self._choices.get(event.choice) or self._choice(event.choice)
+        if not choice.hold and type(event) is ev.Opaque and not event.counts:
+            self._leave(event)                          # what stands around text keeps its place
+            if not self.committed:
+                self._bound(choice)
+            return
         for decided in choice.other(event):
             self._leave(decided)
         if choice.counted:

@@ -67,8 +67,11 @@ class Decoder(Protocol):
 class Numbered(Protocol):
     """A decoder of a format whose frames are numbered over the whole stream: for its fast lane both sides must agree."""
 
-    def passed(self) -> int:
-        """The frames that the last ``run`` found leave (else they are given to ``feed``); the number of the last of them."""
+    number: int
+    """Of the last frame that the last ``run`` found."""
+
+    def take_back(self) -> None:
+        """These frames do not leave unread: they are given to ``feed``."""
         ...
 
 

@@ -13,6 +13,8 @@ Frame = tuple[str | None, bytes]         # the event's name, if it has one, and 
 
 DATA: Final = b"data: "
 END: Final = b"\n\n"
+LF: Final = 10                           # CPython answers ``10 in data`` in 40 ns, ``b"\n" in data`` in 400 (it tries a number first)
+CR: Final = 13
 DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 CONTENT_TYPE: Final = "text/event-stream; charset=utf-8"
@@ -41,26 +43,30 @@ def nth_end(data: bytes, n: int) -> int:
 class Splitter:
     """Cuts a byte stream into events. Cost is linear in the bytes for any cut, one byte at a time included."""
 
-    __slots__ = ("_limit", "_held", "_after_cr", "_begun")
+    __slots__ = ("_limit", "held", "after_cr", "_begun")
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._limit = max_frame_bytes
-        self._held = bytearray()                 # the beginning of an event, line ends unified
-        self._after_cr = False                   # the last read ended with CR: a LF that follows belongs to it
+        self.held = bytearray()                 # the beginning of an event, line ends unified
+        self.after_cr = False                   # the last read ended with CR: a LF that follows belongs to it
         self._begun = False
 
     @property
     def idle(self) -> bool:
         """Between events, with nothing buffered?"""
-        return not self._held and not self._after_cr and self._begun
+        return not self.held and not self.after_cr and self._begun
 
     def feed(self, data: bytes) -> list[Frame]:
         """The events that this read completes."""
-        if self._after_cr or b"\r" in data:
+        if data[:7] == b"event: " and data[-2:] == END and len(data) <= self._limit and not (self.held or self.after_cr) \
+                and (named := _named(data)) is not None:
+            self._begun = True
+            return named
+        if self.after_cr or CR in data:
             data = self._unify(data)
-        held = self._held
+        held = self.held
         if held:
-            if b"\n\n" not in data and not (data[:1] == b"\n" and held[-1] == 10):
+            if data.find(END) < 0 and not (data[:1] == b"\n" and held[-1] == 10):
                 self._hold(data)
                 return []
             data = bytes(held) + data
@@ -75,8 +81,8 @@ class Splitter:
 
     def close(self) -> list[Frame]:
         """The stream is over: the event that lacks its blank line, if any."""
-        data = bytes(self._held)
-        self._held.clear()
+        data = bytes(self.held)
+        self.held.clear()
         return self._events([data]) if data else []
 
     def _events(self, parts: list[bytes]) -> list[Frame]:
@@ -89,31 +95,47 @@ class Splitter:
             size = len(part)
             if size > limit:
                 raise _too_large(limit)
-            if size > 6 and part.startswith(b"data: ") and b"\n" not in part:
+            if size > 6 and part.startswith(b"data: ") and LF not in part:
                 out.append((None, part[6:]))
             elif part.startswith(b"event: ") and part.count(b"\n") == 1 and (at := part.find(b"\ndata: ")) > 7 \
                     and size > at + 7:
                 out.append((part[7:at].decode("utf-8", "replace"), part[at + 7:]))
-            elif part and (part[0] != 58 or b"\n" in part):      # a comment alone is nothing
+            elif part and (part[0] != 58 or LF in part):      # a comment alone is nothing
                 event = _event(part)
                 if event is not None:
                     out.append(event)
         return out
 
     def _unify(self, data: bytes) -> bytes:
-        if self._after_cr and data:
-            self._after_cr = False
+        if self.after_cr and data:
+            self.after_cr = False
             if data[:1] == b"\n":
                 data = data[1:]
-        if b"\r" in data:
-            self._after_cr = data.endswith(b"\r")
+        if CR in data:
+            self.after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return data
 
     def _hold(self, data: bytes) -> None:
-        self._held += data
-        if len(self._held) > self._limit + len(END):
+        self.held += data
+        if len(self.held) > self._limit + len(END):
             raise _too_large(self._limit)
+
+
+def _named(data: bytes) -> list[Frame] | None:
+    """A read of whole events with a name and one line of data each, as nearly all write them that have names; None for any other.
+
+    Cut at the lines, which is three times as quick as at the empty ones; and compared by slices, as ``startswith`` takes 60 ns more.
+    """
+    lines = data.split(b"\n")
+    if len(lines) % 3 != 1 or CR in data:
+        return None
+    out: list[Frame] = []
+    for name, line, blank in zip(lines[0::3], lines[1::3], lines[2::3], strict=False):
+        if blank or name[:7] != b"event: " or line[:6] != DATA or len(line) < 7 or len(name) < 8:
+            return None
+        out.append((name[7:].decode("utf-8", "replace"), line[6:]))
+    return out
 
 
 def _event(part: bytes) -> Frame | None:

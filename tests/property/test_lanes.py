@@ -43,8 +43,8 @@ def told(wire, reads, fast, model="m", **rules):
     for data in reads:
         if fast and turn.fast and getattr(encoder, "even", True) and decoder.run(data):
             turn.run(decoder.said)
-            if hasattr(decoder, "passed"):
-                encoder.follow(decoder.said, decoder.passed())
+            if hasattr(decoder, "take_back"):
+                encoder.follow(decoder.said, decoder.number)
             out, n_unread = out + data, n_unread + 1
             continue
         write(turn.feed(decoder.feed(data), 0.0))
@@ -144,7 +144,9 @@ def test_a_frame_that_is_another_is_read(change):
     decoder = WIRES["openai-responses"].decoder(True, "m", LIMIT)
     for read in reads[:7]:
         decoder.feed(read)
-    assert decoder.run(reads[7]) == 1 and decoder.run(reads[7] + reads[8]) == 2
+    for n_frames, read in ((1, reads[7]), (2, reads[7] + reads[8])):
+        assert decoder.run(read) == n_frames
+        decoder.take_back()
     doc = json.loads(reads[7].split(b"data: ")[1])
     odd = b"event: response.output_text.delta\ndata: " + json.dumps(change(doc)).encode() + b"\n\n"
     assert decoder.run(odd) == decoder.run(reads[8] + odd) == decoder.run(reads[7][:-1]) == decoder.run(reads[7] + b": hi\n\n") == 0
@@ -157,6 +159,7 @@ def test_what_a_run_found_may_still_be_fed():
     for read in reads[:6]:
         decoder.feed(read)
     assert decoder.run(reads[6]) == 1
+    decoder.take_back()
     assert [event.text for event in decoder.feed(reads[6]) if type(event) is ev.Text] == ["c"]
 
 

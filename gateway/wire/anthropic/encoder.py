@@ -51,7 +51,7 @@ class Encoder:
         out = self._out = []
         for event in events:
             if type(event) is ev.Text and event.raw is not None and self._open == "text" and self._theirs >= 0 \
-                    and self._needle in event.raw and self._live.idle:
+                    and event.raw.find(self._needle) >= 0 and self._live.idle:
                 out.append(b"event: content_block_delta\ndata: %b\n\n" % event.raw)
             elif not self._ended:
                 self._put(event)
@@ -115,7 +115,7 @@ class Encoder:
     def _pass(self, raw: bytes, kind: bytes) -> None:
         """The upstream's frame of the open block."""
         index = self._n - 1
-        if self._theirs != index or b'"index":%d' % index not in raw:
+        if self._theirs != index or raw.find(b'"index":%d' % index) < 0:
             raw = renumbered(raw, index)
         self._out.append(b"event: %b\ndata: %b\n\n" % (kind, raw))
 
@@ -123,7 +123,7 @@ class Encoder:
         if event.choice:
             return
         raw = event.raw if self._shown.same else None
-        if raw is not None and b'"content_block_delta"' not in raw:
+        if raw is not None and raw.find(b'"content_block_delta"') < 0:
             return self._frame(load(raw), raw)
         if self._open != "text":
             if not event.text:
@@ -139,7 +139,7 @@ class Encoder:
             return
         same = self._shown.same
         raw = event.raw if same else None
-        if raw is not None and b'"content_block_delta"' not in raw:
+        if raw is not None and raw.find(b'"content_block_delta"') < 0:
             return self._frame(load(raw), raw)
         if event.redacted is not None:
             # Only its maker can read it.

@@ -16,7 +16,7 @@ from gateway.core.redact import redact, spelled_out
 from gateway.wire import lenient
 from gateway.wire.anthropic.faults import fault_of
 from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, arguments, dump, read_usage
-from gateway.wire.sse import Splitter
+from gateway.wire.sse import LF, Splitter
 
 _frame = msgspec.json.Decoder(Frame)
 _BLANK: Final = b" \t\n\r"
@@ -94,7 +94,7 @@ class Decoder:
         if frame.type != "content_block_delta" or delta is None or frame.index is None:
             return self._lenient(name, data, out)
         # The hot path: one delta of the block that its kind belongs to.
-        raw = data if self._same and b"\n" not in data else None
+        raw = data if self._same and LF not in data else None
         index = frame.index
         if delta.type == "text_delta" and delta.text is not None and not self._half:
             if delta.text or raw:
@@ -140,7 +140,7 @@ class Decoder:
         if handler is not None:
             raw = None
             if self._same:
-                raw = data if exact and b"\n" not in data and doc.get("type") else dump(doc | {"type": kind})
+                raw = data if exact and LF not in data and doc.get("type") else dump(doc | {"type": kind})
             handler(self, doc, raw, out)
 
     def _index(self, doc: Json) -> int:

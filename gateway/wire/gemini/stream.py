@@ -14,7 +14,7 @@ from gateway.core.errors import GatewayError
 from gateway.core.redact import redact
 from gateway.wire.gemini.frames import Reader
 from gateway.wire.lenient import load
-from gateway.wire.sse import Splitter
+from gateway.wire.sse import LF, Splitter
 
 _NOTHING: Final = msgspec.Raw(b"")
 
@@ -112,7 +112,7 @@ class Decoder:
             return
         self._open_usage()
         try:
-            out += self._read.frame(doc, data if exact and b"\n" not in data else None)
+            out += self._read.frame(doc, data if exact and LF not in data else None)
         except (ValueError, RecursionError):
             out.append(ev.Fault(GatewayError("bad_reply", "The provider sent a stream frame that is nested too deeply.")))
         self._over = bool(out) and type(out[-1]) is ev.Fault
@@ -135,7 +135,7 @@ class Decoder:
         raw: bytes | None = None
         if read.same:
             raw = data if not read.model or frame.modelVersion == read.model else self._renamed(data, frame.modelVersion)
-            if raw is None or b"\n" in raw or not _is_utf8(raw):
+            if raw is None or LF in raw or not _is_utf8(raw):
                 return None
         read.begin(frame.responseId, frame.modelVersion, out)
         if frame.usageMetadata is not _NOTHING:

@@ -88,7 +88,7 @@ class Encoder:
             self._heads.clear()
         if event.raw is not None and self._is_own(event.raw):
             out += (DATA, event.raw, END)
-            if b'"role"' in event.raw:
+            if event.raw.find(b'"role"') >= 0:
                 self._opened.update(_choices(event.raw))
 
     def text(self, event: ev.Text, out: list[bytes]) -> None:
@@ -184,12 +184,12 @@ class Encoder:
     def _role(self, raw: bytes, choice: int, out: list[bytes]) -> None:
         """The first frame of a choice names the role; where the upstream's does not, one of ours goes before it."""
         if choice not in self._opened:
-            if b'"role"' not in raw:
+            if raw.find(b'"role"') < 0:
                 self._member(choice, b'"content":""', out)
             self._opened.add(choice)
 
     def _is_own(self, raw: bytes) -> bool:
-        return self.own_frames in raw
+        return raw.find(self.own_frames) >= 0
 
     def _member(self, choice: int, member: bytes, out: list[bytes]) -> None:
         """A chunk whose delta has this member, and the role if it is the choice's first."""
@@ -219,7 +219,7 @@ _WRITERS: Final[dict[type[ev.Event], str]] = {
 
 def _with_reason(raw: bytes, reason: str) -> bytes:
     """The finish frame with this reason; the turn may have corrected the upstream's."""
-    if b'"finish_reason":"%b"' % reason.encode() in raw:
+    if raw.find(b'"finish_reason":"%b"' % reason.encode()) >= 0:
         return raw
     doc, _ = load(raw)
     doc["choices"][0]["finish_reason"] = reason

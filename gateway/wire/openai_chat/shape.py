@@ -12,6 +12,7 @@ import msgspec
 from gateway.core import events as ev
 from gateway.core.bounded import LruMap
 from gateway.wire.openai_chat.envelope import Envelope
+from gateway.wire.sse import CR
 
 MAX_MOULDS: Final = 512
 NEEDLE: Final = 32
@@ -49,7 +50,7 @@ class Shape:
         They are decoded together, parted by a line feed, which no JSON string may hold: so none can reach into the next, and
         the first foot in the last piece (it ends in line feeds) is where the last string ends.
         """
-        if not data.startswith(self.head) or b"\r" in data:         # a line end to the splitter, white space to JSON
+        if not data.startswith(self.head) or CR in data:         # a line end to the splitter, white space to JSON
             return [], [], 0
         if len(data) < self.n_two:
             return self._single(data)

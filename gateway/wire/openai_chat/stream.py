@@ -21,7 +21,7 @@ from gateway.wire.openai_chat.envelope import Envelope
 from gateway.wire.openai_chat.frames import parse_frame, read_frame
 from gateway.wire.openai_chat.schema import CHUNK, Frame, Json
 from gateway.wire.openai_chat.shape import Shape, keep, remembered
-from gateway.wire.sse import Splitter, nth_end
+from gateway.wire.sse import LF, Splitter, nth_end
 
 _PINGS: Final = frozenset({"ping", "keepalive", "keep-alive", "heartbeat"})
 _HOLE: Final = "~a hole for the text~"
@@ -137,7 +137,7 @@ class Decoder:
         return out
 
     def _frame(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
-        if b"\n" in data:
+        if LF in data:
             data = data.replace(b"\n", b" ")      # several data: lines; between them there is only white space in JSON
         if name is None and not self._halves:
             event = self._typed(data, out)
@@ -152,7 +152,7 @@ class Decoder:
         """The event of a complete frame that says one plain thing; None for any other."""
         if data == _DONE:
             return None
-        if (self._shape is not None or not self._begun) and _CALLS not in data:
+        if (self._shape is not None or not self._begun) and data.find(_CALLS) < 0:
             event = self._edge(data, out)                    # likely: the frame stands before the text or after it
             if event is not None:
                 return event

@@ -64,13 +64,13 @@ class Encoder:
         for event in events:
             hot = self._hot
             if hot is not None and type(event) is ev.Text and not event.choice:
-                if event.raw is None:
+                if event.raw is None and hot.lead:
                     if event.text:
                         self.even = False
                         hot.texts.append(event.text)
                         out += (hot.lead, quoted(event.text), hot.tail % paper.next())
                     continue
-                if self.even:
+                if event.raw is not None and self.even:
                     hot.texts.append(event.text)
                     paper.stale = event.raw
                     out += (_DELTA, event.raw, END)
@@ -149,17 +149,18 @@ class Encoder:
         part = item.part_of(told)
         if part.closed:
             return False
-        self._catch_up(item)
-        self._paper.begin(item)
+        paper = self._paper
+        if len(self._theirs) > 1:
+            self._catch_up(item)
+        paper.begin(item)
         self._current = item
-        self._paper.begin_part(item, part)
-        before = self._paper.last()
-        self._paper.copy(told.type, told.sequence_number, raw, item)
+        paper.begin_part(item, part)
+        before = paper.last()
+        paper.copy(told.type, told.sequence_number, raw, item)
         part.texts.append(text)
-        alone = [other for other in self._theirs.values() if not other.done] == [item]
+        alone = len(self._theirs) == 1 or [other for other in self._theirs.values() if not other.done] == [item]
         if alone and part.kind == "output_text" and item.index == item.theirs and told.sequence_number > before:
             self.even, self._hot = True, part
-            part.lead = part.lead or item.lead(part)
         return True
 
     def _at(self, home: str) -> Item:
@@ -239,8 +240,9 @@ class Encoder:
         if part.texted or told.said != part.text:
             item.refused = True
             return
-        self._paper.begin(item)
-        self._paper.begin_part(item, part)
+        if not part.told:
+            self._paper.begin(item)
+            self._paper.begin_part(item, part)
         part.texted = True
         self._paper.copy(told.type, told.sequence_number, raw, item)
 
@@ -249,9 +251,11 @@ class Encoder:
         if part.closed or told.part is None or told.part.said != part.text:
             item.refused = True
             return
-        self._paper.begin(item)
-        self._paper.begin_part(item, part)
-        self._paper.end_text(item, part)
+        if not part.told:
+            self._paper.begin(item)
+            self._paper.begin_part(item, part)
+        if not part.texted:
+            self._paper.end_text(item, part)
         part.closed, part.end = True, raw
         self._paper.copy(told.type, told.sequence_number, raw, item)
 
@@ -264,7 +268,8 @@ class Encoder:
             return
         self._paper.begin(item)
         for part in item.parts.values():
-            self._paper.end_part(item, part)
+            if not part.closed:
+                self._paper.end_part(item, part)
         self._paper.copy(told.type, told.sequence_number, raw, item)
         item.closed(told.item, raw)
 

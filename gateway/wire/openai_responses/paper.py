@@ -15,6 +15,9 @@ ARGUMENTS: Final = {
     "function_call": ("response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments"),
     "custom_tool_call": ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input"),
 }
+_KINDS: Final = ("response.created", "response.in_progress", "response.completed", "response.output_item.added",
+                 "response.output_item.done", *[kind for form in FORMS.values() for kind in form[2:6]])
+_HEADS: Final = {kind: b"event: %b\ndata: " % kind.encode() for kind in _KINDS}
 
 
 class Paper:
@@ -48,13 +51,13 @@ class Paper:
 
     def copy(self, kind: str, number: int, raw: bytes, item: Item | None = None) -> None:
         """A frame of the upstream's, its numbers fitted in. ``number``: its own, -1 where it has none that may stay."""
-        last = self.last()
+        last = self.number if self.stale is None else self.last()
         if item is not None and item.index != item.theirs:
             raw = renumbered(raw, "output_index", item.index)
         if number <= last:
             raw, number = renumbered(raw, "sequence_number", last + 1), last + 1
         self.number = number
-        self.out += (b"event: %b\ndata: " % kind.encode(), raw, END)
+        self.out += (_HEADS.get(kind) or b"event: %b\ndata: " % kind.encode(), raw, END)
 
     def new_id(self, kind: str) -> str:
         self._made += 1

@@ -121,8 +121,12 @@ class Item:
     def part_of(self, told: Told) -> Part:
         """The part that a frame of the upstream is about."""
         kind = told.part.type if told.part is not None else PART_OF.get(told.type, "")
-        kind = kind if kind in FORMS else "output_text"
-        return self.part(kind, max(getattr(told, FORMS[kind][1]), 0))
+        form = FORMS.get(kind)
+        if form is None:
+            kind, form = "output_text", FORMS["output_text"]
+        place = told.content_index if form[0] == "content" else told.summary_index
+        part = self.parts.get((form[0], place))
+        return part if part is not None else self.part(kind, max(place, 0))
 
     def lead(self, part: Part) -> bytes:
         """How a delta of ours begins."""
@@ -135,10 +139,9 @@ class Item:
 
     def says(self, theirs: read.Item) -> bool:
         """Is a finished item, as the upstream has it, what the client was told?"""
-        return read.texts(theirs.content) == self._texts("content") and read.texts(theirs.summary) == self._texts("summary")
-
-    def _texts(self, name: str) -> list[str]:
-        return [text for (list_, _), part in sorted(self.parts.items()) if list_ == name and (text := part.text)]
+        told = [(list_, text) for (list_, _), part in sorted(self.parts.items()) if (text := part.text)]
+        said = [("content", text) for text in read.texts(theirs.content)] + [("summary", text) for text in read.texts(theirs.summary)]
+        return told == said
 
     def finished(self, status: str) -> Json:
         """The item, built from its parts."""

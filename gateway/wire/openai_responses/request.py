@@ -78,18 +78,17 @@ def of(doc: Json, raw: bytes) -> Request:
 
 
 def _check_options(doc: Json) -> None:
-    for name, (wanted, word) in _TYPES.items():
-        value = doc.get(name)
-        if value is not None and not isinstance(value, wanted) and not (name == "instructions" and isinstance(value, list)):
-            raise invalid(name, f"expected {word}")
-    for name, (low, high) in RANGES.items():
-        value = doc.get(name)
+    for name, value in doc.items():
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise invalid(name, "expected a number")
-        if not low <= value <= high:
-            raise invalid(name, f"must be between {low:g} and {high:g}")
+        if (kind := _TYPES.get(name)) is not None:
+            if not isinstance(value, kind[0]) and not (name == "instructions" and isinstance(value, list)):
+                raise invalid(name, f"expected {kind[1]}")
+        elif (span := RANGES.get(name)) is not None:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise invalid(name, "expected a number")
+            if not span[0] <= value <= span[1]:
+                raise invalid(name, f"must be between {span[0]:g} and {span[1]:g}")
     limit = doc.get("max_output_tokens")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise invalid("max_output_tokens", "must be a positive integer")

@@ -18,12 +18,6 @@ _WHOLE: Final = {form[4]: (form[3], form[1]) for form in FORMS.values()}
 _PLACE: Final = {form[i]: form[1] for form in FORMS.values() for i in (2, 5)}
 
 
-def fits(told: Told, ledger: Ledger) -> bool:
-    """Is this such a frame? Then the ledger knows of it."""
-    read = _READ.get(told.type)
-    return read is not None and read(told, ledger)
-
-
 def _known(told: Told, ledger: Ledger, place: str) -> Known | None:
     """The item of a frame that names it by all that it should."""
     known = ledger.items.get(told.output_index)
@@ -78,7 +72,8 @@ def _said(known: Known, parts: list[Part] | None) -> bool:
     return True
 
 
-_READ: Final[dict[str, Callable[[Told, Ledger], bool]]] = {
+# Is a frame of this kind such a one? Then the ledger knows of it.
+FITS: Final[dict[str, Callable[[Told, Ledger], bool]]] = {
     "response.output_item.added": _added, "response.output_item.done": _item_done,
     **{form[2]: _part_added for form in FORMS.values()}, **{form[5]: _part_done for form in FORMS.values()},
     **dict.fromkeys(_WHOLE, _text_done),

@@ -12,19 +12,19 @@ from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.wire.lenient import is_utf8, load
 from gateway.wire.openai_chat.schema import read_usage
-from gateway.wire.openai_responses import straight
 from gateway.wire.openai_responses.faults import fault_in
 from gateway.wire.openai_responses.frames import Ledger
 from gateway.wire.openai_responses.reading import DELTAS, Reader, finish_of
 from gateway.wire.openai_responses.schema import FAILED, TERMINALS, WIRE, Json
+from gateway.wire.openai_responses.straight import FITS, OPENINGS
 from gateway.wire.openai_responses.told import ODD, Response, Told, by_hand
 from gateway.wire.openai_responses.told import decode as decode_told
-from gateway.wire.sse import END, Splitter
+from gateway.wire.sse import CR, DATA, LF, Splitter
 
 _SKIPPED: Final = frozenset({"keepalive", "ping", "response.keepalive"})
 _TEXT: Final = "response.output_text.delta"
-_LEAD: Final = b"event: response.output_text.delta\ndata: "
-_N_LEAD: Final = len(_LEAD)
+_NAME: Final = b"event: response.output_text.delta"
+_N_NAME: Final = len(_NAME)
 _LINES: Final = 3                                 # line ends of a frame: the event's name, its data, nothing
 
 
@@ -39,17 +39,28 @@ class Delta(msgspec.Struct, gc=False):
     sequence_number: int = -1
 
 
+class More(msgspec.Struct, gc=False, tag_field="type", tag=_TEXT):
+    """More of a text, in a frame that lacks nothing."""
+    delta: str
+    item_id: str
+    output_index: int
+    content_index: int
+    sequence_number: int
+
+
 _decode_delta = msgspec.json.Decoder(Delta).decode
+_decode_more = msgspec.json.Decoder(More).decode
 
 
 class Decoder:
     """One upstream stream. ``model`` is the name shown to the client ("" = the upstream's own)."""
 
-    __slots__ = ("said", "_split", "_same", "_ledger", "_reader", "_over", "_begun", "_closing", "_limit", "_flow", "_number")
+    __slots__ = ("said", "number", "_split", "_same", "_ledger", "_reader", "_over", "_begun", "_closing", "_limit", "_flow",
+                 "_before")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self.said = ""                           # by the frames that the last run found
-        self._number = 0                         # … and the number of the last of them
+        self.number = self._before = -1          # … and the number of the last of them, and of the one before them
         self._flow: Delta | None = None          # the last frame, where it was a text that a client of this format was passed
         self._split = Splitter(max_frame_bytes)
         self._limit = max_frame_bytes
@@ -62,7 +73,7 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[ev.Event]:
         out: list[ev.Event] = []
-        if data.startswith(_LEAD) and self._split.idle and self._plain(data, out):
+        if data[:_N_NAME] == _NAME and self._split.idle and self._plain(data, out):
             return out
         if not self._over:
             for name, frame in self._split.feed(data):
@@ -82,31 +93,32 @@ class Decoder:
 
     def run(self, data: bytes) -> int:
         """Frames that go on with the text of the last one, numbered on (``base.Decoder.run``, ``base.Numbered``)."""
-        flow = self._flow
-        if flow is None or self._over or not data.endswith(END) or b"\r" in data or not self._split.idle or len(data) > self._limit:
+        flow, split = self._flow, self._split
+        if flow is None or split.held or split.after_cr or len(data) > self._limit or CR in data:
             return 0
-        n_frames, rest = divmod(data.count(b"\n"), _LINES)
-        if rest or not (data.isascii() or is_utf8(data)):
+        lines = data.split(b"\n")
+        if len(lines) % _LINES != 1 or lines[-1] or not (data.isascii() or is_utf8(data)):
             return 0
-        number, said = self._ledger.number, ""
-        for frame in (data[:-2],) if n_frames == 1 else data[:-2].split(END):
-            if not frame.startswith(_LEAD):
+        ledger, said = self._ledger, ""
+        number = ledger.number
+        for at in range(0, len(lines) - 1, _LINES):
+            line = lines[at + 1]
+            if lines[at] != _NAME or lines[at + 2] or line[:6] != DATA:
                 return 0
             try:
-                delta = _decode_delta(frame[_N_LEAD:])
+                more = _decode_more(line[6:])
             except ODD:
                 return 0
-            if delta.sequence_number <= number or not delta.delta or delta.type != _TEXT or delta.item_id != flow.item_id \
-                    or delta.output_index != flow.output_index or delta.content_index != flow.content_index:
+            if more.sequence_number <= number or not more.delta or more.item_id != flow.item_id \
+                    or more.output_index != flow.output_index or more.content_index != flow.content_index:
                 return 0
-            number = delta.sequence_number
-            said += delta.delta
-        self._number, self.said = number, said
-        return n_frames
+            number = more.sequence_number
+            said += more.delta
+        self._before, ledger.number, self.number, self.said = ledger.number, number, number, said
+        return len(lines) // _LINES
 
-    def passed(self) -> int:
-        self._ledger.number = self._number
-        return self._number
+    def take_back(self) -> None:
+        self._ledger.number = self._before
 
     def whole(self, response: Json) -> list[ev.Event]:
         """A response that did not stream, as the events of its turn."""
@@ -118,17 +130,17 @@ class Decoder:
     # ------------------------------------------------------------------ text
     def _plain(self, data: bytes, out: list[ev.Event]) -> bool:
         """A read that is nothing but plain text, framed as everybody does, needs not be looked at line by line."""
-        frames = data.split(END)
-        if frames.pop() or self._over or self._reader.half or len(data) > self._limit or b"\r" in data:
+        lines = data.split(b"\n")
+        if len(lines) % _LINES != 1 or lines[-1] or self._over or self._reader.half or len(data) > self._limit or CR in data:
             return False
         deltas = []
-        for frame in frames:
-            body = frame[_N_LEAD:]
-            if not frame.startswith(_LEAD) or b"\n" in body:
+        for at in range(0, len(lines) - 1, _LINES):
+            line = lines[at + 1]
+            if lines[at] != _NAME or lines[at + 2] or line[:6] != DATA:
                 return False
             try:
-                deltas.append((_decode_delta(body), body))
-            except (msgspec.DecodeError, RecursionError):
+                deltas.append((_decode_delta(line[6:]), line[6:]))
+            except ODD:
                 return False
         for n, (delta, body) in enumerate(deltas):
             if delta.type != _TEXT or not self._delta(delta, DELTAS[_TEXT], body, out):
@@ -139,12 +151,12 @@ class Decoder:
         return True
 
     def _frame(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
-        if b"\n" in data:
+        if LF in data:
             data = data.replace(b"\n", b" ")
-        if b'.delta"' in data and not self._reader.half:
+        if (data.find(b'.delta"') >= 0 if name is None else name.endswith(".delta")) and not self._reader.half:
             try:
                 frame = _decode_delta(data)
-            except (msgspec.DecodeError, RecursionError):
+            except ODD:
                 pass
             else:
                 if (made := DELTAS.get(frame.type)) is not None and self._delta(frame, made, data, out):
@@ -183,7 +195,8 @@ class Decoder:
         if self._same and (told.sequence_number <= ledger.number or not (data.isascii() or is_utf8(data))):
             return False
         if told.response is None:
-            if not self._begun or not straight.fits(told, ledger):
+            fits = FITS.get(told.type)
+            if fits is None or not self._begun or not fits(told, ledger):
                 return False
             if self._same:
                 out.append(ev.Opaque(WIRE, "frame", told, data))
@@ -202,7 +215,7 @@ class Decoder:
         if over:
             if response.status != "completed" or not (self._begun and ledger.items) or self._reader.half:
                 return False
-        elif told.type not in straight.OPENINGS or response.output is None or not response.status:
+        elif told.type not in OPENINGS or response.output is None or not response.status:
             return False
         raw = None
         if self._same:
