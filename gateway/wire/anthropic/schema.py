@@ -24,6 +24,16 @@ class Delta(msgspec.Struct, gc=False):
     partial_json: str | None = None
 
 
+class MoreText(msgspec.Struct, gc=False, tag_field="type", tag="text_delta", forbid_unknown_fields=True):
+    text: str
+
+
+class More(msgspec.Struct, gc=False, tag_field="type", tag="content_block_delta", forbid_unknown_fields=True):
+    """A frame that says nothing but more of a text."""
+    index: int
+    delta: MoreText
+
+
 class Frame(msgspec.Struct, gc=False):
     """Just enough of a frame to tell the deltas, which are nearly all; anything else is read as plain JSON."""
     type: str

@@ -4,7 +4,6 @@ Text and thinking become events that carry their frame; the frames around them (
 server-run tools) are opaque ones, so that a client of the same format gets them all. ``tool_use`` blocks belong to the turn: it
 makes calls of them, and their frames are not passed on. https://docs.anthropic.com/en/docs/build-with-claude/streaming
 """
-import re
 from typing import Any, Final
 
 import msgspec
@@ -12,20 +11,20 @@ import msgspec
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.core.ids import token
-from gateway.core.redact import redact, spelled_out
+from gateway.core.redact import redact
 from gateway.wire import lenient
 from gateway.wire.anthropic.faults import fault_of
-from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, arguments, dump, read_usage
-from gateway.wire.sse import LF, Splitter
+from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, More, arguments, dump, read_usage
+from gateway.wire.sse import CR, LF, Splitter
 
 _frame = msgspec.json.Decoder(Frame)
+_more = msgspec.json.Decoder(More)
 _BLANK: Final = b" \t\n\r"
 
-# Whole frames of plain text, framed as we frame them; the padding before the last brace is Anthropic's own.
-_TEXT_RUN: Final = re.compile(
-    rb'(?:event: content_block_delta\ndata: \{"type":"content_block_delta","index":(\d+),"delta":\{"type":"text_delta",'
-    rb'"text":"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"\} *\}\n\n)+')
-_TEXT_OF: Final = re.compile(rb'"text":"([^"\\\\]*(?:\\\\.[^"\\\\]*)*)"\} *\}\n\n').findall
+# How a frame of text begins that may pass unread, and the lines of one.
+_NAME: Final = b"event: content_block_delta"
+_HEAD: Final = b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta",'
+_LINES: Final = 3
 # Blocks that say nothing by themselves: their deltas do, or (a fallback notice) nothing does.
 _QUIET: Final = frozenset({"text", "thinking", "redacted_thinking", "fallback"})
 
@@ -34,7 +33,7 @@ class Decoder:
     """One stream. ``same``: events carry frames for a client of this format, with ``model`` as the name it is shown."""
 
     __slots__ = ("_splitter", "_same", "_model", "_blocks", "_inputs", "_extras", "_last", "_usage", "_n_blocks", "_dense",
-                 "_plain", "_next", "_half", "_passed")
+                 "_plain", "_next", "_half", "said")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._splitter = Splitter(max_frame_bytes)
@@ -47,9 +46,9 @@ class Decoder:
         self._usage: Json = {}
         self._n_blocks = 0
         self._dense = True                       # the client's indexes are the upstream's
-        self._plain = b""                        # the index of the text block that is open, where frames may pass unread
+        self._plain = b""                        # how frames of the open text block begin, where they may pass unread
         self._next = b""                         # … which it becomes with its first words
-        self._passed = b""                       # the last run
+        self.said = ""                           # by the frames that the last run found
         self._half = ""                          # a first half of a surrogate pair that waits for the second
 
     def feed(self, data: bytes) -> list[ev.Event]:
@@ -70,17 +69,26 @@ class Decoder:
 
     def run(self, data: bytes) -> int:
         """Frames of the open text block, all alike (``base.Decoder.run``)."""
-        if not self._plain or not self._splitter.idle or data[-2:] != b"\n\n":
+        head, splitter = self._plain, self._splitter
+        if not head or splitter.held or splitter.after_cr or CR in data:
             return 0
-        if _TEXT_RUN.fullmatch(data) is None:
+        lines = data.split(b"\n")
+        if len(lines) % _LINES != 1 or lines[-1]:
             return 0
-        n = data.count(b"\n\n")
-        self._passed = data
-        return n if data.count(b'"content_block_delta","index":%b,' % self._plain) == n else 0
-
-    @property
-    def said(self) -> str:
-        return spelled_out(b"".join(_TEXT_OF(self._passed))).decode("utf-8", "replace")
+        n_head, said = len(head), ""
+        for at in range(0, len(lines) - 1, _LINES):
+            line = lines[at + 1]
+            if lines[at] != _NAME or lines[at + 2] or line[:n_head] != head:
+                return 0
+            try:
+                text = _more.decode(line[6:]).delta.text
+            except msgspec.MsgspecError:
+                return 0
+            if not text:
+                return 0
+            said += text
+        self.said = said
+        return len(lines) // _LINES
 
     # ------------------------------------------------------------------ frames
     def _take(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
@@ -201,7 +209,7 @@ class Decoder:
         self._dense = self._dense and index == self._n_blocks and not (kind == "thinking" and self._n_blocks)
         self._n_blocks += 1
         if kind == "text" and self._dense and self._same:
-            self._next = b"%d" % index
+            self._next = _HEAD % index
         out.append(_START.get(kind, _other_start)(block, doc, raw))
 
     def _beside(self, block: Json) -> Json | None:
