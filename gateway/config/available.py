@@ -18,19 +18,10 @@ def one_of(*values: Any) -> Unless:
     return lambda value: _plain(value) in values
 
 
-def none_of(*values: Any) -> Unless:
-    return lambda value: _plain(value) not in values
-
-
-def empty(value: Any) -> bool:
-    return not _plain(value)
-
-
 # path -> (is this value fine?, what may be written now)
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
     "state.url": (one_of("memory:"), '"memory:"'),
-    "stream.resume": (one_of("off"), '"off"'),
 }
 
 

@@ -90,6 +90,11 @@ class Call(msgspec.Struct, kw_only=True):
         return sum(1 for a in self.attempts if a.error is not None and not a.committed)
 
     @property
+    def resumed(self) -> bool:
+        """Was the answer of one target gone on with by another one?"""
+        return any(attempt.role == "resumed" and attempt.committed for attempt in self.attempts)
+
+    @property
     def key(self) -> str:
         """Name of the client key."""
         return self.principal

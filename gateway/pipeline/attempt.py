@@ -21,6 +21,7 @@ from gateway.pipeline.linger import linger
 from gateway.pipeline.prepare import Plan
 from gateway.pipeline.sinks import Sink, StreamSink, WholeSink
 from gateway.pipeline.source import Source
+from gateway.pipeline.telling import Telling, resumable
 from gateway.pipeline.tracing import carried
 from gateway.providers.classify import classify, refine
 from gateway.stream import usage
@@ -50,6 +51,8 @@ class Exchange(Hop):
         self.same = lane.wire.speaks(plan.request, lane.to_stream)
         self.turn = Turn(plan.rules, attempt.started)
         self.sink: Sink = (StreamSink if plan.request.stream else WholeSink)(self)
+        if ground.resumes and resumable(plan):
+            self.sink = Telling(self)
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
         self.veil = Veil(lane.secret) if worth_hiding(lane.secret) else None
         self.notes = Notes(lane.needs) if lane.needs is not None else None
@@ -203,7 +206,7 @@ async def read_turn(x: Exchange, source: Source) -> None:
         now = clock.now()
         attempt.waiting_from = 0.0
         attempt.upstream_s += now - began
-        if data and turn.fast:
+        if data and turn.fast and not sink.listens:
             n_used = source.run(data)
             if n_used:
                 turn.run(source.said)

@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import explaining, handoff, hedge, purse, shadow
+from gateway.pipeline import explaining, handoff, hedge, purse, resume, shadow
 from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.booking import tried
@@ -59,6 +59,8 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
             failed = [(x, error)] if error is not None else []
         if not failed:
             return
+        if ground.resumes and (broken := resume.broken(failed)) is not None:
+            return await resume.carried_on(*broken, search)
         for each, error in failed:
             if judged(each, error, search):
                 spares = [*spares, each][:SPARES]

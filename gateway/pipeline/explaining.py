@@ -71,7 +71,11 @@ def brief(call: Call) -> str:
     answered = next((attempt for attempt in reversed(call.attempts) if attempt.committed), None)
     if answered is None:
         return f"none of {call.places} by {call.strategy}"
-    return f"{answered.label} is {answered.rank} of {call.places} by {call.strategy}"
+    text = f"{answered.label} is {answered.rank} of {call.places} by {call.strategy}"
+    if answered.role == "resumed":
+        begun = next(attempt.label for attempt in call.attempts if attempt.committed)
+        return f"{text}; it went on where {begun} broke off"
+    return text
 
 
 def line(decision: Decision) -> str:

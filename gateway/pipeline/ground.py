@@ -103,6 +103,7 @@ class Ground:
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
         otel = snapshot.otel
         self.traced = bool(otel.endpoint and otel.traces) or otel.propagate
+        self.resumes = snapshot.stream.resume == "continue"
         self.chores = wildcards.ranked(snapshot.routing.background_models.items())
         words = snapshot.routing.intents
         self.intents = Intents.of({name: getattr(words, name) for name in ("code", "math", "reasoning", "creative")})

@@ -90,6 +90,6 @@ async def planned(call: Call, request: Request, principal: Principal, client: Cl
     plan = story.plan(call, request, principal, ground)
     if retell.needed(plan):
         plan = await retell.retold(call, plan, client, ground)
-    if plan.resolution.fusion and story.run is attempts.run:
+    if plan.resolution.fusion and story.plan is prepare.plan:
         plan = await fusion.briefed(call, plan, principal, client, ground)
     return purse.reserve(call, plan, principal, ground) if principal.scopes else plan

@@ -26,6 +26,7 @@ class Sink(Protocol):
     the frames of a stream that has begun to leave."""
     model: str
     encoder: Any
+    listens: bool
 
     async def raw(self, data: bytes, now: float) -> None: ...
 
@@ -44,6 +45,7 @@ class StreamSink:
     """Frames, as they may leave."""
 
     __slots__ = ("x", "model", "encoder", "_lead", "_ripe", "_task")
+    listens = False                                  # must it see every frame, so that none may pass unread?
 
     def __init__(self, x: "Exchange") -> None:
         self.x = x
@@ -130,6 +132,7 @@ class WholeSink:
 
     __slots__ = ("x", "model", "events")
     encoder = None
+    listens = False
 
     def __init__(self, x: "Exchange") -> None:
         self.x = x

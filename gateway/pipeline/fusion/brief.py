@@ -74,6 +74,8 @@ _body: Final = msgspec.json.Decoder(Body)
 async def briefed(call: Call, plan: Plan, principal: Principal, client: Client, ground: Ground) -> Plan:
     """The plan with its brief; without one where a single target would answer anyway. Raises bad_request naming the field."""
     request = plan.request
+    if not request.chars:
+        return plan                                  # nothing is asked: some clients only want a model to be loaded
     if request.n > 1:
         raise bad_request("Invalid request: n: fusion gives one answer; ask with n = 1.", "n")
     large = len(request.raw) > LARGE_BYTES

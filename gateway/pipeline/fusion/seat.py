@@ -74,6 +74,7 @@ class Collecting:
 
     __slots__ = ("x", "model", "events")
     encoder = None
+    listens = False
 
     def __init__(self, x: Exchange) -> None:
         self.x = x

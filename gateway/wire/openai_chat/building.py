@@ -209,6 +209,8 @@ def _assistant(message: rq.Message, to: Outbound) -> Json:
         out["tool_calls"] = calls
     elif out["content"] is None and not refusal:
         out["content"] = ""
+    if message.extra.get("prefix") is True:                  # the answer goes on from here (providers/prefill.py)
+        out["prefix"] = True
     return _named(out, message)
 
 

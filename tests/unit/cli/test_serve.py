@@ -85,7 +85,7 @@ def test_a_bad_configuration_is_told_by_path(serve):
 
 
 def test_a_later_version_s_setting_is_refused(serve):
-    assert "not available in this version" in refused(serve("--port", "0", config='[stream]\nresume = "continue"\n'))
+    assert "not available in this version" in refused(serve("--port", "0", config='[state]\nurl = "redis://x"\n'))
     assert "not available in this version" in refused(serve("--port", "0", "--workers", "4"))
 
 

@@ -13,7 +13,6 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
 @pytest.mark.parametrize(("text", "path"), [
     ("[server]\nworkers = 2", "server.workers"),
     ('[state]\nurl = "redis://x"', "state.url"),
-    ('[stream]\nresume = "continue"', "stream.resume"),
 ])
 def test_it_is_refused_by_its_path(text, path):
     problems = refused(text)
