@@ -22,6 +22,8 @@ def one_of(*values: Any) -> Unless:
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
     "state.url": (one_of("memory:"), '"memory:"'),
+    "guardrails": (one_of(), "the defaults"),
+    "auth.keys[].guards_off": (empty, "nothing"),
 }
 
 

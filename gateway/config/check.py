@@ -62,6 +62,13 @@ def extras(config: Config, problems: Problems) -> None:
         problems.add("images.max_side", f"needs a package: {images.EXTRA}; or leave it out")
 
 
+def conduct(config: Config, problems: Problems) -> None:
+    """What is done to requests on the operator's account."""
+    table = config.thinking
+    if table.mode == "cap" and not (table.max_tokens or table.max_effort):
+        problems.add("thinking.mode", "caps nothing; write max_tokens or max_effort as well")
+
+
 def _installed(*modules: str) -> bool:
     try:
         return all(importlib.util.find_spec(name) is not None for name in modules)

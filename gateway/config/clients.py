@@ -10,7 +10,7 @@ from gateway.core.clock import moment
 from gateway.core.keys import GroupRow
 from gateway.policy import scopes
 from gateway.policy.budget import OVERALL, Scope, scope
-from gateway.policy.keys import ClientKey
+from gateway.policy.keys import ClientKey, Manner
 
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -40,7 +40,8 @@ def client_keys(config: Config, problems: Problems, now: float) -> tuple[ClientK
         found.append(ClientKey(name=key.name, sha256=digest, models=key.models, rpm=key.rpm, tpm=key.tpm,
                                rpd=key.rpd, concurrency=key.concurrency, budget_usd_day=key.budget_usd_day,
                                budget_usd_month=key.budget_usd_month, allow_unknown_price=key.allow_unknown_price,
-                               group=key.group, expires_at=expires_at, mcp_scopes=_scopes(key, path, problems)))
+                               group=key.group, expires_at=expires_at, mcp_scopes=_scopes(key, path, problems),
+                               manner=_manner(key, path, problems)))
     return tuple(found)
 
 
@@ -59,6 +60,13 @@ def _digest(key: Key, path: str, problems: Problems) -> str:
     if text != text.strip():
         problems.add(f"{path}.key", "must not begin or end with a space")
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _manner(key: Key, path: str, problems: Problems) -> Manner:
+    if key.thinking == "cap" and not (key.thinking_max_tokens or key.thinking_max_effort):
+        problems.add(f"{path}.thinking", "caps nothing; write thinking_max_tokens or thinking_max_effort as well")
+    return Manner(instructions=key.instructions, thinking=key.thinking, thinking_max_tokens=key.thinking_max_tokens,
+                  thinking_max_effort=key.thinking_max_effort, guards_off=frozenset(key.guards_off))
 
 
 def _scopes(key: Key, path: str, problems: Problems) -> tuple[str, ...]:

@@ -84,6 +84,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     available.refuse(config, problems)
     check.server(config, problems)
     check.extras(config, problems)
+    check.conduct(config, problems)
     check.observers(config, problems)
     races.check(config, problems)
     check.admin(config, problems)
@@ -104,7 +105,8 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     return Snapshot(server=config.server, keys=keys, groups=groups, overall=clients.overall(config),
                     keys_required=config.auth.required, providers=providers, combos=plans, routing=config.routing, rules=rules,
                     stream=config.stream, timeouts=config.timeouts, limits=config.limits, cache=config.cache, log=config.log,
-                    compression=config.compression, filters=packs,
+                    compression=config.compression, filters=packs, context=config.context, thinking=config.thinking,
+                    guardrails=config.guardrails,
                     images=config.images, fusion=config.fusion, jobs=config.jobs, ollama=config.ollama, admin=config.admin,
                     metrics=config.metrics, otel=config.otel, webhooks=config.webhooks, config=config,
                     store=store, retention_days=config.store.retention_days, master_keys=master_keys,

@@ -10,6 +10,10 @@ from msgspec import Meta
 from gateway.config.schema_combos import ComboSettings as ComboSettings
 from gateway.config.schema_combos import ComboStep as ComboStep
 from gateway.config.schema_combos import ComboTable as ComboTable
+from gateway.config.schema_guards import Context as Context
+from gateway.config.schema_guards import Effort, Guard
+from gateway.config.schema_guards import Guardrails as Guardrails
+from gateway.config.schema_guards import Thinking as Thinking
 from gateway.config.schema_observe import Metrics as Metrics
 from gateway.config.schema_observe import Otel as Otel
 from gateway.config.schema_observe import Webhook as Webhook
@@ -52,6 +56,12 @@ class Key(Table, frozen=True):
                                              "nothing.")] = False
     group: Annotated[str, doc("The group of [[auth.groups]] whose budget it shares.")] = ""
     expires: Annotated[str, doc("ISO date or time from which the key is refused; a date means 00:00 UTC of that day.")] = ""
+    instructions: Annotated[str, Meta(max_length=50_000), doc("Put behind the instructions of every request of this key.")] = ""
+    thinking: Annotated[Literal["", "pass", "cap", "off"], doc("As [thinking].mode, with the next two, for this key; empty = as "
+                                                               "there.")] = ""
+    thinking_max_tokens: Annotated[Count, doc("As [thinking].max_tokens.")] = 0
+    thinking_max_effort: Annotated[Effort, doc("As [thinking].max_effort.")] = ""
+    guards_off: Annotated[tuple[Guard, ...], doc("Guards that do not look at requests of this key.")] = ()
     mcp_scopes: Annotated[tuple[str, ...], doc('What it may do over MCP: `["read:*", "execute:completions"]`; none = nothing.')] = ()
 
 
@@ -331,6 +341,9 @@ class Config(Table, frozen=True):
     timeouts: Timeouts = Timeouts()
     cache: Cache = Cache()
     compression: Compression = Compression()
+    context: Context = Context()
+    thinking: Thinking = Thinking()
+    guardrails: Guardrails = Guardrails()
     fusion: Fusion = Fusion()
     images: Images = Images()
     jobs: Jobs = Jobs()

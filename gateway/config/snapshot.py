@@ -33,6 +33,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     limits: schema.Limits = schema.Limits()
     cache: schema.Cache = schema.Cache()
     compression: schema.Compression = schema.Compression()
+    context: schema.Context = schema.Context()
+    thinking: schema.Thinking = schema.Thinking()
+    guardrails: schema.Guardrails = schema.Guardrails()
     filters: tuple[Filter, ...] = ()         # of the output of commands, where compression is on
     log: schema.Log = schema.Log()
     images: schema.Images = schema.Images()

@@ -44,6 +44,14 @@ class Attempt(msgspec.Struct, kw_only=True):
         return self.error.kind if self.error is not None else ""
 
 
+class Remark(msgspec.Struct, frozen=True):
+    """What the gateway did to a request or its answer on its own account: ``what`` is context or the name of a guard."""
+    what: str
+    action: str                                 # trimmed · masked · warned · blocked · replaced · failed
+    count: int = 1
+    text: str = ""
+
+
 class Call(msgspec.Struct, kw_only=True):
     """One request from its first byte to its record. ``outcome`` is set once, at the end:
     ok · failed (before anything left) · broken (after the commit) · client_gone · refused (never tried)."""
@@ -83,6 +91,7 @@ class Call(msgspec.Struct, kw_only=True):
     finish: str = ""
     bytes_out: int = 0
     trace: Any = None                           # core.trace.Trace, where requests are traced
+    remarks: tuple[Remark, ...] = ()            # what was done to it that nobody asked for
     cache: str = ""                             # cache · idempotency: given again; "" = asked upstream
 
     @property

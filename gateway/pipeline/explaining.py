@@ -78,6 +78,12 @@ def brief(call: Call) -> str:
     return text
 
 
+def remarked(call: Call) -> str:
+    """The decision with what else was done: ``…; context trimmed 12 (left out: 12 messages)``."""
+    told = [f"{one.what} {one.action} {one.count}" + (f" ({one.text})" if one.text else "") for one in call.remarks]
+    return "; ".join([*filter(None, (call.decision,)), *told])[:LINE_CHARS]
+
+
 def line(decision: Decision) -> str:
     """``model=best; as=combo; strategy=weighted; order=a/m, b/m; skipped=c/m (cooldown)``, header-safe."""
     order = dict.fromkeys(place.label for place in decision.places if place.position is not None)

@@ -142,7 +142,8 @@ class Ground:
 def epoch(snapshot: Snapshot) -> str:
     """Which configuration answers go by: another one may answer the same request otherwise. Secrets are no part of it."""
     config = snapshot.config
-    said = repr((config.providers, snapshot.combos, config.routing, config.rules, config.stream, config.compression, config.fusion))
+    said = repr((config.providers, snapshot.combos, config.routing, config.rules, config.stream, config.compression, config.fusion,
+                 config.context, config.thinking, config.guardrails, [key.manner for key in snapshot.keys]))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

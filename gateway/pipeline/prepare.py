@@ -75,6 +75,11 @@ def plan(call: Call, request: Request, principal: Principal, ground: Ground) -> 
     return msgspec.structs.replace(found, tags=tags, tags_all=all_of) if tags else found
 
 
+def replanned(plan: Plan, request: Request, ground: Ground) -> Plan:
+    """The plan for the same request, told otherwise."""
+    return msgspec.structs.replace(planned(request, plan.resolution, ground), tags=plan.tags, tags_all=plan.tags_all)
+
+
 def planned(request: Request, resolution: Resolution, ground: Ground) -> Plan:
     """What follows from the request and its targets."""
     settings = ground.snapshot.stream

@@ -24,6 +24,8 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
             reservation.settle(0, call.ended)
     if call.places and not call.decision:
         call.decision = explaining.brief(call)
+    if call.remarks:
+        call.decision = explaining.remarked(call)
     calibrate(call, ground)
     charge(call)
     if call.hold is not None:

@@ -20,7 +20,20 @@ import msgspec
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Request
-from gateway.pipeline import admit, again, attempts, explaining, fusion, prepare, purse, recall, record, retell, shrink
+from gateway.pipeline import (
+    admit,
+    again,
+    attempts,
+    explaining,
+    fit,
+    fusion,
+    prepare,
+    purse,
+    recall,
+    record,
+    retell,
+    shrink,
+)
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -88,8 +101,11 @@ async def planned(call: Call, request: Request, principal: Principal, client: Cl
     if ground.snapshot.compression.mode != "off":
         request = await shrink.shrunk(call, client, request, ground)
     plan = story.plan(call, request, principal, ground)
-    if retell.needed(plan):
-        plan = await retell.retold(call, plan, client, ground)
-    if plan.resolution.fusion and story.plan is prepare.plan:
-        plan = await fusion.briefed(call, plan, principal, client, ground)
+    if story.plan is prepare.plan:
+        if retell.needed(plan, principal.manner, ground.snapshot.thinking):
+            plan = await retell.retold(call, plan, client, ground, principal.manner)
+        if ground.snapshot.context.overflow == "trim":
+            plan = await fit.fitted(call, plan, ground)
+        if plan.resolution.fusion:
+            plan = await fusion.briefed(call, plan, principal, client, ground)
     return purse.reserve(call, plan, principal, ground) if principal.scopes else plan

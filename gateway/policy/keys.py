@@ -11,7 +11,7 @@ import hmac
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -26,6 +26,24 @@ _EXPIRED: Final = "This client key has expired."
 _REVOKED: Final = "This client key was revoked."
 _CLOSED: Final = "The client keys of this gateway cannot be read now."
 CLOSED_RETRY_S: Final = 2.0
+
+
+class Manner(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a client's requests before they are sent. ``thinking``: "" = as for everybody; ``guards_off``: guards that do
+    not look at them."""
+    instructions: str = ""
+    thinking: Literal["", "pass", "cap", "off"] = ""
+    thinking_max_tokens: int = 0
+    thinking_max_effort: str = ""
+    guards_off: frozenset[str] = frozenset()
+
+    @property
+    def tells(self) -> bool:
+        """Does a request say anything else than its client wrote?"""
+        return bool(self.instructions or self.thinking)
+
+
+PLAIN: Final = Manner()
 
 
 class ClientKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +62,7 @@ class ClientKey(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     expires_at: float = 0.0
     mcp_scopes: tuple[str, ...] = ()
+    manner: Manner = PLAIN
     former: tuple[Former, ...] = ()
 
 
@@ -55,7 +74,7 @@ class Principal:
     """
 
     __slots__ = ("_allowed", "allow_unknown_price", "anonymous", "budgeted", "concurrency", "digest", "expires_at", "limited",
-                 "mcp_scopes", "name", "patterns", "rpd", "rpm", "scopes", "tpm")
+                 "manner", "mcp_scopes", "name", "patterns", "rpd", "rpm", "scopes", "tpm")
 
     def __init__(self, key: ClientKey | None, scopes: tuple[Scope, ...] = ()) -> None:
         self.anonymous = key is None
@@ -71,6 +90,7 @@ class Principal:
         self.budgeted = any(scope.limited for scope in scopes)
         self.allow_unknown_price = key.allow_unknown_price
         self.mcp_scopes = granted(key.mcp_scopes)
+        self.manner = key.manner
 
     def __repr__(self) -> str:
         return f"Principal({self.name!r})"

@@ -97,7 +97,7 @@ def named(name: str, ground: Ground) -> str:
 
 
 async def run(call: Call, plan: prepare.Plan, client: Client, ground: Ground) -> None:
-    request = plan.request
+    request = call.request or plan.request           # as the client said it: instructions may have been put to it
     if not probe(request):
         return await attempts.run(call, plan, client, ground)
     await client.answer(build_load(request.model, request.operation, call.wall, request.body.keep_alive in (0, "0", "0s")))

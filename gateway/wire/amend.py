@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from gateway.core.request import Request
 from gateway.wire.base import Wire
+from gateway.wire.effort import Ceiling, limited
 from gateway.wire.gemini.keys import camel_keys
 from gateway.wire.lenient import dump, load
 from gateway.wire.openai_responses.schema import Asked
@@ -70,6 +71,12 @@ def without_field(request: Request, wire: Wire, name: str) -> Request:
     return _told(request, wire, doc)
 
 
+def with_thinking(request: Request, wire: Wire, ceiling: Ceiling) -> Request:
+    """Asking for no more thinking than that; the very same where it does not."""
+    doc = _opened(request)
+    return _told(request, wire, doc) if limited(doc, request.wire, ceiling) else request
+
+
 def _opened(request: Request) -> Json:
     doc, _ = load(request.raw)
     return camel_keys(doc) if request.wire == "gemini" else doc     # type: ignore[no-any-return]
@@ -81,6 +88,7 @@ def _told(request: Request, wire: Wire, doc: Json) -> Request:
     if isinstance(request.body, Asked):
         before, now = request.body, made.body
         now.previous_response_id, now.replayed, now.makers = before.previous_response_id, before.replayed, before.makers
+        now.store = before.store
         made.clean = made.clean and not before.replayed
     return made
 
