@@ -23,7 +23,7 @@ NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
     "server.workers": (one_of(1), "1"),
     "state.url": (one_of("memory:"), '"memory:"'),
     "guardrails": (one_of(), "the defaults"),
-    "auth.keys[].guards_off": (empty, "nothing"),
+    "auth.keys[].guards_off": (one_of(()), "nothing"),
 }
 
 
