@@ -18,7 +18,8 @@ from gateway.core.ids import token
 from gateway.core.keys import NANOS, Former, GroupRow, KeyRow, KeyStore, Rules
 from gateway.policy.budget import Budgets
 from gateway.policy.keys import ClientKey, KeyRing
-from gateway.policy.scopes import SCOPES, known
+from gateway.policy.scopes import SCOPES
+from gateway.policy.scopes import known as is_scope
 
 PREFIX: Final = "gw-"
 HINT_CHARS: Final = 8
@@ -224,7 +225,7 @@ class KeyBook:
             _money(field, getattr(rules, field))
         if not math.isfinite(rules.expires_at) or rules.expires_at < 0:
             raise bad_request("expires_at: must be a time", "expires_at")
-        if (unknown := next((one for one in rules.mcp_scopes if not known(one)), None)) is not None:
+        if (unknown := next((one for one in rules.mcp_scopes if not is_scope(one)), None)) is not None:
             raise bad_request(f"mcp_scopes: {unknown[:60]!r} is no scope; there are {', '.join(SCOPES)}", "mcp_scopes")
         if len(note) > NOTE_CHARS:
             raise bad_request(f"note: must be at most {NOTE_CHARS} characters long", "note")
