@@ -85,6 +85,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
     upstream_id: str
     upstream_model: str
     drift: bool                                  # it said that another model than the one asked for answered
+    role: str                                    # panel · judge · resumed; "" = to answer
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -128,6 +129,7 @@ _REQUESTS: Final = f"SELECT {', '.join(REQUEST)} FROM requests"
 _ATTEMPTS: Final = f"SELECT {', '.join(ATTEMPT[1:])} FROM attempts WHERE request_id = ? ORDER BY n"
 _ARTIFACTS: Final = "SELECT kind, n_bytes, cut FROM artifacts WHERE request_id = ? ORDER BY kind"
 _ARTIFACT: Final = "SELECT encoding, data FROM artifacts WHERE request_id = ? AND kind = ?"
+_DRIFT: Final = ATTEMPT.index("drift") - 1
 _STREAM, _ESTIMATED, _OF_ATTEMPT = REQUEST.index("stream"), REQUEST.index("estimated"), ATTEMPT.index("estimated") - 1
 
 
@@ -181,5 +183,5 @@ def request_row(row: Any) -> RequestRow:
 
 def attempt_row(row: Any) -> AttemptRow:
     values = list(row)
-    values[_OF_ATTEMPT], values[-1] = bool(values[_OF_ATTEMPT]), bool(values[-1])
+    values[_OF_ATTEMPT], values[_DRIFT] = bool(values[_OF_ATTEMPT]), bool(values[_DRIFT])
     return AttemptRow(*values)

@@ -14,7 +14,8 @@ REQUEST: Final = ("id", "at", "request", "surface", "wire", "operation", "asked"
                   "session", "strategy", "decision", "stream", "status", "outcome", "error", "message", "finish", "attempts", *COUNTS,
                   "cost_usd", "latency_ms", "ttft_ms", "upstream_ms", "overhead_ms", "bytes_in", "bytes_out", "role")
 ATTEMPT: Final = ("request_id", "n", "provider", "model", "account", "status", "outcome", "error", "message", "started_ms",
-                  "headers_ms", "ttft_ms", "ended_ms", "upstream_ms", *COUNTS, "cost_usd", "upstream_id", "upstream_model", "drift")
+                  "headers_ms", "ttft_ms", "ended_ms", "upstream_ms", *COUNTS, "cost_usd", "upstream_id", "upstream_model", "drift",
+                  "role")
 
 
 def insert(table: str, columns: tuple[str, ...]) -> str:
@@ -50,7 +51,7 @@ def attempt_values(id_: int, n: int, attempt: Attempt, started: float) -> tuple[
             ms(attempt.started - started), ms(attempt.headers_at - started) if attempt.headers_at else None,
             ms(attempt.first_token_at - started) if attempt.first_token_at else None, ms(attempt.ended - started),
             ms(attempt.upstream_s), *counts(attempt.usage), attempt.cost_usd, plain(attempt.upstream_id),
-            plain(attempt.upstream_model), int(attempt.drift))
+            plain(attempt.upstream_model), int(attempt.drift), attempt.role)
 
 
 def answering(call: Call) -> Attempt | None:

@@ -120,3 +120,13 @@ async def test_members_of_unknown_price_do_not_sit_there_on_a_budget(gateway, up
     base_url = await gateway(client_key(budget_usd_day="1.0") + FAST + tables)
     got = await ask(base_url, {**ASK, "fusion": {"models": ["a/m", "b/m", "c/m"]}})
     assert got.headers["X-Routed-Via"] == "fusion(a/m+c/m -> a/m)" and not ups[1].requests
+
+
+async def test_the_ledger_knows_what_each_attempt_was_for(gateway, upstream):
+    base_url = (await house(gateway, upstream, member("one"), member("two"), more='[store]\nurl = "memory:"\n'))[1]
+    await ask(base_url, ASK)
+    from gateway.store.reading import attempt_row
+    from gateway.store.records import ATTEMPT, attempt_values
+    [call] = gateway.listener.desk.ground.journal.calls
+    rows = [attempt_row(attempt_values(1, n, attempt, call.started)[1:]) for n, attempt in enumerate(call.attempts, 1)]
+    assert [(row.role, row.drift) for row in rows] == [("panel", True), ("panel", True), ("judge", True)] and "role" in ATTEMPT
