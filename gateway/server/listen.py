@@ -116,7 +116,6 @@ class Listener:
     async def close(self, drain_s: float) -> None:
         """Stop accepting, let streams finish up to ``drain_s``, end the rest."""
         self.jobs.stop()
-        self.office.close()
         for server in (*self._tcp, *self._unix):
             server.close()
         await self.mcp.close()
@@ -124,6 +123,7 @@ class Listener:
         await self.drain.run(drain_s)
         self.parts.lag.stop()
         await self.mcp.dissolve()
+        self.office.close()                          # requests that ended just now wanted its thread
         await compose.dissolve(self.parts)
 
 

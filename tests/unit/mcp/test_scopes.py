@@ -5,6 +5,7 @@ from gateway.mcp.callers import Caller
 from gateway.mcp.calling import Toolbox
 from gateway.mcp.table import BY_NAME, TOOLS
 from gateway.policy.scopes import SCOPES, granted, known
+from tests.arch.source import ROOT
 from tests.conftest import client_key, provider
 from tests.unit.mcp.conftest import ON, over_http, refused, said
 
@@ -40,6 +41,8 @@ def test_there_are_many_tools_and_each_scope_opens_some():
     assert len(TOOLS) == len(BY_NAME) >= 30 and len(SCOPES) >= 13
     assert {scope for tool in TOOLS for scope in tool.scopes} == set(SCOPES)
     assert all(tool.scopes for tool in TOOLS)
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{len(TOOLS)} tools" in told and f"{len(SCOPES)} scopes" in told
 
 
 def test_a_pattern_means_all_scopes_that_begin_so():
