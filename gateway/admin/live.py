@@ -5,6 +5,7 @@ import msgspec
 
 from gateway.admin.errand import Ask, Errand, Facts
 from gateway.core.call import Attempt, Call
+from gateway.pipeline.ground import Inflight
 
 MOST: Final = 200
 
@@ -53,7 +54,15 @@ class Live(Facts, frozen=True):
 
 async def live(visit: Errand) -> Live:
     inflight, now = visit.ground.inflight, visit.ground.clock.now()
-    calls = sorted(inflight.calls.values(), key=lambda call: call.started)[:visit.query.limit]
+    told = [msgspec.convert(other, Live) for other in await visit.office.others("live", visit.query.limit)]
+    own = here(inflight, now, visit.query.limit)
+    rows = sorted((row for each in (own, *told) for row in each.requests), key=lambda row: row.started)
+    return Live(count=sum(each.count for each in (own, *told)), requests=rows[:visit.query.limit])
+
+
+def here(inflight: Inflight, now: float, limit: int) -> Live:
+    """Those of this process."""
+    calls = sorted(inflight.calls.values(), key=lambda call: call.started)[:limit]
     return Live(count=inflight.count, requests=[running(call, now) for call in calls])
 
 

@@ -21,6 +21,10 @@ Reload = Callable[[], Awaitable[list[Problem]]]
 Read = Callable[[], Snapshot]
 
 
+async def nobody(what: str, given: Any) -> list[Any]:
+    return []
+
+
 class Place(Protocol):
     """Where the current ground is found."""
     ground: Ground
@@ -38,6 +42,7 @@ class Office:
         self.sessions = Sessions()
         self.throttle = Throttle()
         self.accounts: Accounts | None = None
+        self.others: Callable[[str, Any], Awaitable[list[Any]]] = nobody     # what the other workers say to a question
         self.reload: Reload | None = None
         self.read: Read | None = None
         self.means: Means | None = None              # to ask providers outside of a request

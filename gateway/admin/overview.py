@@ -51,7 +51,7 @@ class ModelRow(Facts, frozen=True):
 
 
 class Overview(Facts, frozen=True):
-    """This process, in the time that was asked for."""
+    """All workers of this machine, in the time that was asked for."""
     version: str
     uptime_s: int
     now: float
@@ -83,15 +83,18 @@ class Overview(Facts, frozen=True):
 async def overview(visit: Errand) -> Overview:
     office, ground, n = visit.office, visit.ground, visit.query.minutes
     wall = ground.clock.wall()
-    minutes = list(office.series.since(wall, n))
+    told = await office.others("overview", n)
+    minutes = [*office.series.since(wall, n), *(Minute.of(row) for other in told for row in other["minutes"])]
     outcomes, errors = _summed(minute.outcomes for minute in minutes), _summed(minute.errors for minute in minutes)
     requests = sum(minute.requests for minute in minutes)
     judged = requests - outcomes.get("refused", 0)
     return Overview(
         version=office.place.version, uptime_s=int(ground.clock.now() - office.place.started), now=wall,
-        draining=ground.inflight.draining, store_reachable=ground.store.reachable, in_flight=ground.inflight.count,
+        draining=ground.inflight.draining, store_reachable=ground.store.reachable,
+        in_flight=ground.inflight.count + sum(other["in_flight"] for other in told),
         providers=len(ground.catalog.providers), models=len(ground.catalog.targets), combos=len(ground.catalog.combos),
-        keys=len(ground.keys.principals), total_requests=office.series.total, requests=requests, outcomes=outcomes, errors=errors,
+        keys=len(ground.keys.principals), total_requests=office.series.total + sum(other["total"] for other in told),
+        requests=requests, outcomes=outcomes, errors=errors,
         success=sum(outcomes.get(name, 0) for name in GOOD) / judged if judged else None,
         requests_per_minute=round(requests / n, 2), attempts=sum(m.attempts for m in minutes),
         failovers=sum(m.failovers for m in minutes), input_tokens=sum(m.input for m in minutes),

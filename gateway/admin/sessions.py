@@ -11,28 +11,30 @@ COOKIE: Final = "gateway_admin"
 MAX_SESSIONS: Final = 64
 IDLE_S: Final = 3_600.0                          # without a click; a page that only refreshes itself does not count
 LIFE_S: Final = 12 * 3_600.0
+TOLD_S: Final = 60.0                             # who is active is told to other workers so often
 MAX_PEERS: Final = 4_096
 FREE_TRIES: Final = 5
 LONGEST_WAIT_S: Final = 900.0
 
 
 class Session(msgspec.Struct):
-    """One browser. ``stamp`` is the password's hash that it signed in with: a new password ends it."""
+    """One browser. ``stamp`` is a digest of the password's hash that it signed in with: a new password ends it."""
     stamp: str
     began: float
     seen: float
 
 
 class Sessions:
-    """Tokens are kept as digests only."""
+    """Tokens are kept as digests only. ``news``: sessions that other workers should know of; None = it has ended."""
 
     def __init__(self, limit: int = MAX_SESSIONS) -> None:
         self._open: LruMap[bytes, Session] = LruMap(limit)
+        self.news: dict[bytes, Session | None] | None = None
 
     def begin(self, stamp: str, now: float) -> str:
         """A new session's token."""
         token = secrets.token_urlsafe(32)
-        self._open.put(_digest(token), Session(stamp, now, now))
+        self._changed(_digest(token), Session(_digest(stamp).hex(), now, now))
         return token
 
     def find(self, token: str, stamp: str, now: float, active: bool = True) -> Session | None:
@@ -41,16 +43,30 @@ class Sessions:
         found = self._open.get(key)
         if found is None:
             return None
-        if found.stamp != stamp or now - found.seen >= IDLE_S or now - found.began >= LIFE_S:
+        if found.stamp != _digest(stamp).hex() or now - found.seen >= IDLE_S or now - found.began >= LIFE_S:
             del self._open[key]
             return None
         if active:
+            if self.news is not None and now - found.seen >= TOLD_S:
+                self.news[key] = found
             found.seen = now
             self._open.move_to_end(key)
         return found
 
     def end(self, token: str) -> None:
-        self._open.pop(_digest(token), None)
+        self._changed(_digest(token), None)
+
+    def follow(self, key: bytes, session: Session | None) -> None:
+        """What another worker tells."""
+        if session is None:
+            self._open.pop(key, None)
+        else:
+            self._open.put(key, session)
+
+    def _changed(self, key: bytes, session: Session | None) -> None:
+        self.follow(key, session)
+        if self.news is not None:
+            self.news[key] = session
 
     def __len__(self) -> int:
         return len(self._open)

@@ -20,8 +20,6 @@ def one_of(*values: Any) -> Unless:
 
 # path -> (is this value fine?, what may be written now)
 NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
-    "server.workers": (one_of(1), "1"),
-    "state.url": (one_of("memory:"), '"memory:"'),
     "guardrails": (one_of(), "the defaults"),
     "auth.keys[].guards_off": (one_of(()), "nothing"),
 }

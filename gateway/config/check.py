@@ -165,11 +165,20 @@ def _password(address: str) -> str:
         return ""
 
 
+def passphrase(url: str) -> str:
+    """The password in an address."""
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""
+
+
 def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -> tuple[str, ...]:
     """Every value that must never be shown."""
     found: dict[str, None] = dict.fromkeys(key.key.reveal() for key in config.auth.keys)
     found |= dict.fromkeys((config.admin.key.reveal(), config.admin.password_hash.reveal()))
     found |= dict.fromkeys((config.metrics.key.reveal(), *config.otel.headers.values()))
+    found |= dict.fromkeys((passphrase(config.state.url.reveal()),))
     for hook in config.webhooks:
         found |= dict.fromkeys((hook.url.reveal(), hook.secret.reveal()))
     if known := _password(config.store.url):

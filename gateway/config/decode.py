@@ -61,6 +61,8 @@ class Decoder:
     def value(self, raw: Any, hint: Any, path: str) -> Any:
         """The value, or NODEFAULT after a problem."""
         base, metas = peel(hint)
+        if isinstance(raw, str) and raw in words(hint):
+            return raw
         origin = typing.get_origin(base)
         if isinstance(base, type) and issubclass(base, Table):
             if base in _SHORT and isinstance(raw, str):
@@ -155,6 +157,15 @@ def peel(hint: Any) -> tuple[Any, list[Meta]]:
             hint = next(arg for arg in typing.get_args(hint) if arg is not type(None))
         else:
             return hint, metas
+
+
+def words(hint: Any) -> tuple[str, ...]:
+    """Of ``int | Literal["auto"]``: the words that may stand instead."""
+    while typing.get_origin(hint) is Annotated:
+        hint = hint.__origin__
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return ()
+    return next((typing.get_args(arg) for arg in typing.get_args(hint) if typing.get_origin(arg) is Literal), ())
 
 
 def convert(raw: Any, base: Any, expanded: bool) -> Any:

@@ -30,13 +30,14 @@ def find(path: Path | None, env: Mapping[str, str], *, here: Path | None = None,
 
 
 def load(path: Path | None, env: Mapping[str, str], *, host: str | None = None, port: int | None = None,
-         here: Path | None = None, system: Path = SYSTEM, wall: float | None = None) -> Snapshot:
-    """The compiled configuration. ``host`` and ``port`` override [server]. Raises ConfigError with every problem."""
+         workers: int | str | None = None, here: Path | None = None, system: Path = SYSTEM, wall: float | None = None) -> Snapshot:
+    """The compiled configuration. ``host``, ``port`` and ``workers`` override [server]. Raises ConfigError with every problem."""
     problems = Problems()
     decoder = Decoder(env, problems)
     source = find(path, env, here=here, system=system)
     config = zero.config(env) if source is None else decoder.config(read(source))
-    override = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    override = {name: value for name, value in (("host", host), ("port", port), ("workers", workers))
+                if value is not None}
     if override:
         config = msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **override))
     return compile(config, env, problems, source=source, loose=decoder.secrets, wall=time.time() if wall is None else wall)
@@ -99,6 +100,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
         problems.warn("providers", "none is configured; add one below [[providers]]")
     packs = filters.load(config, source, problems)
     store = places.store_address(config.store.url, env, problems)
+    state = places.state_address(config.state.url.reveal(), problems)
     master_keys = master.master_keys(config, env, problems)
     if problems.found:
         raise ConfigError(problems.found)
@@ -109,6 +111,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
                     guardrails=config.guardrails,
                     images=config.images, fusion=config.fusion, jobs=config.jobs, ollama=config.ollama, admin=config.admin,
                     metrics=config.metrics, otel=config.otel, webhooks=config.webhooks, config=config,
-                    store=store, retention_days=config.store.retention_days, master_keys=master_keys,
+                    store=store, state=state, state_prefix=config.state.prefix,
+                    retention_days=config.store.retention_days, master_keys=master_keys,
                     warnings=tuple(problems.warnings), secrets=check.secrets(config, providers, loose),
                     source=source, loaded_at=wall)

@@ -10,6 +10,7 @@ from gateway.config.schema import Store
 
 MEMORY: Final = "memory:"
 SQLITE: Final = "sqlite:"
+STATES: Final = frozenset({"redis", "rediss", "valkey", "valkeys", "unix"})
 SERVERS: Final = ("postgresql:", "postgres:")
 
 
@@ -21,6 +22,25 @@ def state_directory(env: Mapping[str, str]) -> Path | None:
     if base := env.get("XDG_STATE_HOME"):
         return Path(base) / "gateway"
     return Path(env["HOME"]) / ".local" / "state" / "gateway" if env.get("HOME") else None
+
+
+def state_address(url: str, problems: Problems) -> str:
+    """Where state is shared; "" = nowhere. What is in the address is not told: it may hold a password."""
+    if url == MEMORY:
+        return ""
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in STATES and bool(parts.path if parts.scheme == "unix" else parts.hostname) \
+            and (parts.port is None or parts.port > 0)
+    except ValueError:
+        named = False
+    if not named:
+        problems.add("state.url", 'is none of "memory:", "redis://host:6379/0" and "valkey://host:6379/0"')
+        return ""
+    if importlib.util.find_spec("valkey") is None:
+        problems.add("state.url", "needs a package: pip install 'gateway[redis]'")
+        return ""
+    return url
 
 
 def store_address(url: str, env: Mapping[str, str], problems: Problems) -> str:

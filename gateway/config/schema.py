@@ -30,7 +30,8 @@ class Server(Table, frozen=True):
     """Where the gateway listens, and what it takes in."""
     host: Annotated[str, doc("Address to listen on. Off loopback, client keys are required.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535), doc("Port to listen on; 0 takes any free one.")] = 8788
-    workers: Annotated[int, Meta(ge=1, le=256), doc("Processes that share the port.")] = 1
+    workers: Annotated[Annotated[int, Meta(ge=1, le=256)] | Literal["auto"],
+                       doc('Processes that share the port; "auto": one for each processor.')] = 1
     max_body_bytes: Annotated[int, Meta(ge=1_024), doc("Largest request body, after decoding.")] = 26_214_400
     cors_allow_origins: Annotated[tuple[str, ...], doc('Origins whose pages may call: `["*"]`, or `["https://app.example"]`.')] = ()
     drain_s: Annotated[Seconds, doc("How long running requests may take to end after SIGTERM.")] = 120
@@ -91,8 +92,10 @@ class Store(Table, frozen=True):
 
 
 class State(Table, frozen=True):
-    """Where nodes share cooldowns, limits and caches."""
-    url: Annotated[Secret, doc("`memory:`, or `redis://…` / `valkey://…`.")] = Secret("memory:")
+    """Where nodes share cooldowns, limits, budgets, sessions, stored responses and caches."""
+    url: Annotated[Secret, doc("`memory:`, or `redis://…` / `valkey://…` (`rediss://…`, `valkeys://…` with TLS, `unix:///path`); no "
+                               "cluster.")] = Secret("memory:")
+    prefix: Annotated[str, Meta(min_length=1, max_length=64), doc("How every key there begins; one for each gateway.")] = "gateway:"
 
 
 class PriceTable(Table, frozen=True):

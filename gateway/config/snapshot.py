@@ -48,6 +48,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     webhooks: tuple[schema.Webhook, ...] = ()
     config: schema.Config = schema.Config()                # everything as it was written
     store: str = "memory:"                   # or "sqlite:" with an absolute path
+    state: str = ""                          # where it is shared, with its password; "" = nowhere
+    state_prefix: str = "gateway:"
     master_keys: tuple[Secret, ...] = ()     # 64 hexadecimal digits each; the first seals
     retention_days: int = 30
     warnings: tuple[Problem, ...] = ()

@@ -152,6 +152,64 @@ class AnswerStore(Protocol):
     def delete(self, key: bytes) -> None: ...
 
 
+class LeaseAsk(msgspec.Struct, frozen=True, array_like=True):
+    """A piece of a limit that processes share. ``kind``: so many a ``minute`` or a ``day``, or ``held`` until it is given back
+    (places, money). At most ``want`` more, and none where fewer than ``least`` are left. ``back`` of what was given before was not
+    used (negative: more was). Of held ones also what the asker holds of it in all, what of it is ``gone`` for good since the last
+    time, and how much was gone before anybody asked (``base``)."""
+    key: str
+    kind: str
+    limit: int
+    want: int
+    least: int
+    back: int = 0
+    holding: int = 0
+    gone: int = 0
+    base: int = 0
+
+
+class Grant(msgspec.Struct, frozen=True, array_like=True):
+    """What was given, what is left for everybody, and when what was asked for will fit."""
+    given: int
+    left: int
+    wait_s: float
+
+
+class SharedState(Protocol):
+    """What the processes of one gateway know together. Nothing here raises for a state that cannot be reached: ``up`` says so,
+    everybody goes on alone, and it comes back by itself. ``nodes``: how many processes there are, as far as is known."""
+
+    @property
+    def up(self) -> bool: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def lease(self, asks: Sequence[LeaseAsk]) -> list[Grant] | None:
+        """All at one instant. None: it cannot be asked."""
+        ...
+
+    async def tell(self, topic: str, rows: Sequence[Any]) -> bool:
+        """Plain data for everybody else, those included who come later: the newest are kept. False: it could not be told."""
+        ...
+
+    def hear(self, told: Callable[[str, list[Any]], None], lost: Callable[[], None]) -> None:
+        """Who is called with what others told, and when everything that was leased has been forgotten."""
+        ...
+
+    async def get(self, book: str, key: str) -> bytes | None:
+        """What any process has put there; None as well where it cannot be asked."""
+        ...
+
+    async def put(self, book: str, key: str, value: bytes, ttl_s: float) -> None: ...
+
+    async def drop(self, book: str, keys: Sequence[str]) -> None: ...
+
+
 class Change(msgspec.Struct, kw_only=True):
     """Something that an operator did, or was refused. ``who`` is the right by which: session, key, loopback, cli."""
     at: float                                   # epoch seconds

@@ -38,15 +38,17 @@ class Jobs:
         self._rebuild = rebuild
         self._follow = follow                        # looks for what other processes changed
         self._expire = expire                        # lets go of records that are too old
+        self.leads = True                            # of several workers one does what need be done once only
         self._tasks: list[asyncio.Task[None]] = []
         self._next = 0
 
     def start(self, own_port: int) -> None:
         settings = self._ground().snapshot.jobs
         self._tasks = [asyncio.create_task(self._look(settings, own_port)), asyncio.create_task(self._every(TOKENS_S, self.tokens)),
-                       asyncio.create_task(self._every(FOLLOW_S, self._follow)),
-                       asyncio.create_task(self._every(EXPIRE_S, self._expire))]
-        if settings.probe_s:
+                       asyncio.create_task(self._every(FOLLOW_S, self._follow))]
+        if self.leads:
+            self._tasks.append(asyncio.create_task(self._every(EXPIRE_S, self._expire)))
+        if settings.probe_s and self.leads:
             self._tasks.append(asyncio.create_task(self._every(settings.probe_s, self.probe)))
 
     def stop(self) -> None:

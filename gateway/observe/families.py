@@ -61,6 +61,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "gateway_open_streams": Family("gauge", (), "Of them, those that stream."),
     "gateway_loop_lag_seconds": Family("histogram", (), "How late a timer of the event loop was.", SHORT),
     "gateway_webhooks_total": Family("counter", ("result",), "Notices to webhooks: sent, failed or dropped."),
+    "gateway_shared_state_down": Family("gauge", (), "1 while what nodes share cannot be reached and they go on alone.", merge="max"),
+    "gateway_nodes": Family("gauge", (), "Processes that share limits and cooldowns, as far as is known.", merge="max"),
     "gateway_build_info": Family("gauge", ("version",), "Always 1.", merge="max"),
     "process_cpu_seconds_total": Family("counter", (), "User and system time of the process."),
     "process_resident_memory_bytes": Family("gauge", (), "Memory of the process."),

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from gateway import __version__
+from gateway.core.ports import SharedState
 from gateway.observe.families import FAMILIES, Dump, merged, render
 from gateway.observe.lag import Lag
 from gateway.observe.tallies import Tallies
@@ -12,7 +13,7 @@ from gateway.pipeline.ground import Ground
 STATES: Final = {"closed": 0, "degraded": 1, "half-open": 2, "open": 3}
 
 
-async def nobody() -> list[Dump]:
+async def nobody(mine: Dump) -> list[Dump]:
     return []
 
 
@@ -25,18 +26,22 @@ class Meter:
         self.lag = lag
         self.ground = ground
         self.webhooks: dict[str, int] = {}
-        self.others: Callable[[], Awaitable[Iterable[Dump]]] = nobody
+        self.others: Callable[[Dump], Awaitable[Iterable[Dump]]] = nobody
+        self.shared: SharedState | None = None
 
     async def page(self, accept: str) -> tuple[str, bytes]:
         """(content type, body) of /metrics. prometheus_client is imported with the first one, in a thread, where pages are written
         too."""
-        dumps = [await self.dump(), *await self.others()]
+        own = await self.dump()
+        dumps = [own, *await self.others(own)]
         return await asyncio.to_thread(lambda: render(merged(dumps), accept))
 
     async def dump(self) -> Dump:
         """All of this process, as plain data."""
         own: Dump = {"gateway_loop_lag_seconds": [((), self.lag.spread.values)], "gateway_build_info": [((__version__,), [1])],
                      "gateway_webhooks_total": [((name,), [n]) for name, n in self.webhooks.items()]}
+        if self.shared is not None:
+            own |= {"gateway_shared_state_down": [((), [int(not self.shared.up)])], "gateway_nodes": [((), [self.shared.nodes])]}
         now = standing(self.ground())
         return await asyncio.to_thread(lambda: merged([self.tallies.dump(), process(), now, own]))
 

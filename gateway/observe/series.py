@@ -6,7 +6,7 @@ bytes, and the oldest go.
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -39,6 +39,16 @@ class Spread:
             self.counts[step] = self.counts.get(step, 0) + n
         self.n += other.n
         self.sum_ms += other.sum_ms
+
+    @property
+    def data(self) -> list[Any]:
+        return [self.n, self.sum_ms, list(self.counts.items())]
+
+    @classmethod
+    def of(cls, data: list[Any]) -> "Spread":
+        made = cls()
+        made.n, made.sum_ms, made.counts = data[0], data[1], dict(data[2])
+        return made
 
     def quantile(self, share: float) -> float | None:
         """Milliseconds below which this share lies; None without any."""
@@ -75,6 +85,21 @@ class Minute:
         self.providers: dict[str, list[int]] = {}    # [answers, failures]
         self.took = Spread()
         self.first = Spread()
+
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Minute":
+        """What ``Series.data`` says of it."""
+        made = cls(data["at"])
+        for name, value in data.items():
+            if name not in _STRUCTURED:
+                setattr(made, name, value)
+        made.models = {name: msgspec.convert(tally, Tally) for name, tally in data["models"].items()}
+        made.took, made.first = Spread.of(data["took"]), Spread.of(data["first"])
+        return made
+
+
+_STRUCTURED: Final = frozenset({"at", "first", "models", "took"})
 
 
 class Series:
@@ -131,6 +156,12 @@ class Series:
         """The minutes of that time in which something happened, oldest first."""
         first = int(wall // 60) - minutes + 1
         return iter(sorted((minute for at, minute in self._minutes.items() if at >= first), key=lambda minute: minute.at))
+
+    def data(self, wall: float, minutes: int) -> list[dict[str, Any]]:
+        """The same as plain data, for another worker."""
+        return [{**{name: getattr(minute, name) for name in Minute.__slots__ if name not in _STRUCTURED}, "at": minute.at,
+                 "models": {name: msgspec.to_builtins(tally) for name, tally in minute.models.items()},
+                 "took": minute.took.data, "first": minute.first.data} for minute in self.since(wall, minutes)]
 
     async def close(self) -> None:
         """Nothing is kept."""

@@ -149,6 +149,7 @@ class Webhooks:
         self._wanted: frozenset[str] = frozenset()
         self._leaving: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
+        self.leads = True                        # of several workers one watches what all see
 
     def use(self, hooks: tuple[Webhook, ...], secrets: tuple[str, ...]) -> None:
         """Go by these from now on; what waits for an address that stays goes on waiting."""
@@ -162,7 +163,7 @@ class Webhooks:
             leaving.add_done_callback(self._leaving.discard)
         self._wanted = frozenset(event for event in ("request.failed", "budget.reached", *PROVIDERS)
                                  if any(not hook.events or event in hook.events for hook in hooks))
-        if self._wanted & PROVIDERS and self._watch is None:
+        if self._wanted & PROVIDERS and self.leads and self._watch is None:
             self._watch = asyncio.create_task(self._look())
         elif self._watch is not None and not self._wanted & PROVIDERS:
             self._watch.cancel()

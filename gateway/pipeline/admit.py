@@ -51,9 +51,19 @@ def identify(client: Client, ground: Ground) -> Principal:
         raise
 
 
+async def stock(request: Request, principal: Principal, ground: Ground) -> None:
+    """Where other processes share the limits: have enough of the key's at hand. ``request`` must follow at once."""
+    await ground.limits.stock_key(principal, needed(request, ground))
+
+
+def needed(request: Request, ground: Ground) -> int:
+    """Tokens, before anybody knows."""
+    return estimate_request(request, ground.calibration.factor(request.model)) + reserve(request.max_tokens)
+
+
 def request(request: Request, principal: Principal, client: Client, ground: Ground) -> Reservation:
     """Take the key's limits. Raises body_too_large (token budget) or limited; a refusal charges nothing."""
-    tokens = estimate_request(request, ground.calibration.factor(request.model)) + reserve(request.max_tokens)
+    tokens = needed(request, ground)
     budget = ground.snapshot.limits.request_max_tokens
     if budget and tokens > budget:
         raise GatewayError("body_too_large", f"This request needs about {tokens} tokens; the limit is {budget}.",

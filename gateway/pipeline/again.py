@@ -133,7 +133,7 @@ class Visit:
                 made = Answer(body=answer.body, content_type=answer.content_type, stream=answer.stream, routed=answer.routed,
                               request=self.raw if key == self.once else b"", input_tokens=answer.input_tokens,
                               output_tokens=answer.output_tokens, created=wall, expires=wall + ttl_s)
-                replays.answers.put(key, made)
+                replays.put(key, made, wall)
             replays.flights.land(key, made)
 
     # ------------------------------------------------------------------ inside
@@ -164,6 +164,8 @@ class Visit:
         """What is kept, or what an identical request under way brings; None: it is this request's turn."""
         replays, wall = self.ground.replays, self.ground.clock.wall()
         answer = replays.answers.get(key, wall)
+        if answer is None and replays.shelf is not None and replays.flights.get(key) is None:
+            answer = await replays.fetch(key, wall)
         flight = replays.flights.get(key) if answer is None else None
         self._own(key, answer.request if answer is not None else flight.request if flight is not None else b"")
         if answer is not None:

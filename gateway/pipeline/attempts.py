@@ -44,10 +44,10 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     spares: list[Hop] = []
     timed_out = False
     most = min(settings.max_attempts, way.most)
-    while len(call.attempts) < most and purse.reaches(call):
+    while len(call.attempts) < most and await purse.reaches(call, ground):
         now = clock.now()
         timed_out = search.overdue(now)
-        taken = None if timed_out else search.take(now) or await later(search)
+        taken = None if timed_out else await search.take(now) or await later(search)
         if taken is None:
             break
         x = search.begin(taken)

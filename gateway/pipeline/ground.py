@@ -16,7 +16,7 @@ from gateway.config.snapshot import Snapshot
 from gateway.core.call import Call
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
-from gateway.core.ports import Journal, Store
+from gateway.core.ports import Journal, Responses, Store
 from gateway.core.request import Request
 from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
@@ -77,7 +77,7 @@ class Ground:
                  transports: Mapping[str, Transport], journal: Journal, clock: Clock, inflight: "Inflight",
                  store: Store, traces: Traces, tokens: Tokens, budgets: Budgets, keybook: KeyBook, combobook: ComboBook,
                  fetcher: Fetcher, calibration: Calibration | None = None, extras: Extras | None = None,
-                 replays: Replays | None = None, tally: Tally | None = None) -> None:
+                 replays: Replays | None = None, tally: Tally | None = None, responses: Responses | None = None) -> None:
         self.snapshot = snapshot
         self.catalog = catalog
         self.keys = keys
@@ -88,6 +88,7 @@ class Ground:
         self.clock = clock
         self.inflight = inflight
         self.store = store
+        self.responses = responses or store.responses    # its own, or what all processes share
         self.traces = traces
         self.tokens = tokens
         self.budgets = budgets

@@ -43,7 +43,7 @@ async def race(first: Hop, after_s: float, search: Search) -> Failures:
     heat.enter(first)
     try:
         await asyncio.wait(heat.running.values(), timeout=after_s)
-        second = heat.second(first)
+        second = await heat.second(first)
         if second is not None:
             heat.enter(second)
         return await heat.outcome()
@@ -64,23 +64,35 @@ class Race:
         x.race = self
         self.running[x] = asyncio.create_task(tried(x, self.search))
 
-    def second(self, first: Hop) -> Hop | None:
-        """Somebody of another target, if there is reason, money and somebody free. Takes place and budget in one step."""
+    def idle(self, first: Hop) -> bool:
+        """Is there no reason any more for a second?"""
+        return self.running[first].done() or self.search.client.committed or not first.silent or self.search.ground.inflight.draining
+
+    async def second(self, first: Hop) -> Hop | None:
+        """Somebody of another target, if there is reason, money and somebody free. Takes place and budget in one step, unless they
+        are shared and have to be leased."""
         search, ground = self.search, self.search.ground
-        if self.running[first].done() or search.client.committed or not first.silent or ground.inflight.draining:
+        if self.idle(first):
             return None
         if len(search.call.attempts) >= ground.snapshot.routing.max_attempts or not ground.extras.hedges.left:
             return None
         walk = search.walk
         walk.beside(first.lane.candidate.target)
-        taken = search.take(ground.clock.now())
-        walk.beside(None)
+        try:
+            taken = await search.take(ground.clock.now())
+        finally:
+            walk.beside(None)
         if taken is None:
             return None
-        if not purse.doubled(search.call):
-            candidate, reservation = taken
-            reservation.release(ground.clock.now())
-            ground.health.released(candidate)
+        possible = False
+        try:
+            possible = await purse.doubled(search.call, ground) and not self.idle(first)
+        finally:
+            if not possible:
+                candidate, reservation = taken
+                reservation.release(ground.clock.now())
+                ground.health.released(candidate)
+        if not possible:
             return None
         ground.extras.hedges.spend()
         return search.begin(taken)

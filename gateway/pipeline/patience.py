@@ -34,6 +34,7 @@ async def queued(search: Search) -> Taken | None:
         settings, now = walk.settings(candidate), ground.clock.now()
         limits = search.wanted(candidate, now)
         wait_s = min(settings.queue_timeout_s, search.give_up_at - now)
+        await ground.limits.stock(limits, walk.tokens)
         if await ground.limits.place(limits, wait_s, settings.queue_depth):
             now = ground.clock.now()
             try:
@@ -56,7 +57,7 @@ async def again(search: Search) -> Taken | None:
             return None
         now = max(search.ground.clock.now(), now + delay_s)
         search.walk.renew(excuse=True)
-        if (taken := search.take(now)) is not None:
+        if (taken := await search.take(now)) is not None:
             return taken
     return None
 
@@ -78,7 +79,7 @@ async def rested(search: Search) -> Taken | None:
         search.waited_s += step_s
         most_s -= step_s
         search.walk.renew()
-        if (taken := search.take(max(clock.now(), now + step_s))) is not None:
+        if (taken := await search.take(max(clock.now(), now + step_s))) is not None:
             return taken
     return None
 

@@ -25,7 +25,7 @@ _SILENT: Final = frozenset({"embedding", "rerank", "moderation"})      # kinds w
 FREE: Final = Price()
 
 
-def reserve(call: Call, plan: Plan, principal: Principal, ground: Ground) -> Plan:
+async def reserve(call: Call, plan: Plan, principal: Principal, ground: Ground) -> Plan:
     """Set aside what the plan may cost. Returns the plan without targets that this caller may not spend on; raises budget."""
     needed = 0
     if principal.budgeted:
@@ -36,6 +36,8 @@ def reserve(call: Call, plan: Plan, principal: Principal, ground: Ground) -> Pla
         if request.operation in EMBEDDINGS:              # whose plan counts the longest of several texts
             n_input = max(n_input, request.chars // CHARS_PER_TOKEN)
         needed = most(plan, n_input)
+        if ground.budgets.leases is not None:
+            await ground.budgets.stock(principal.scopes, needed)
     call.hold = ground.budgets.reserve(principal.scopes, needed)
     return plan
 
@@ -85,19 +87,23 @@ def bound(target: Target, n_input: int, request: Request) -> int:
     return round(usd * NANOS / 1_000_000)
 
 
-def reaches(call: Call) -> bool:
+async def reaches(call: Call, ground: Ground) -> bool:
     """Before another attempt: what the last ones cost is gone. Raises budget when there is no room for one more."""
     hold = call.hold
     if hold is not None and call.attempts:
         hold.spend(sum(map(paid, call.attempts)) - hold.used)
+        if ground.budgets.leases is not None and hold.reserved:
+            await ground.budgets.stock(hold.scopes, 0)
         hold.again()
     return True
 
 
-def doubled(call: Call) -> bool:
+async def doubled(call: Call, ground: Ground) -> bool:
     """Is there money for a second attempt at the same time? Then it is set aside."""
     try:
         if call.hold is not None:
+            if ground.budgets.leases is not None and call.hold.reserved:
+                await ground.budgets.stock(call.hold.scopes, call.hold.reserved)
             call.hold.twice()
     except GatewayError:
         return False

@@ -28,7 +28,7 @@ async def dialogue_of(call: Call, request: Request, ground: Ground) -> Request:
         call.response_id = "resp_" + token(40)
     if not dialogue.stateful(request):
         return request
-    return await dialogue.continued(request, call.principal, ground.store.responses)
+    return await dialogue.continued(request, call.principal, ground.responses)
 
 
 def in_full(x: "Exchange") -> Request:
@@ -59,12 +59,12 @@ def keep(x: "Exchange", body: bytes) -> None:
     except (ValueError, RecursionError):
         log.exception("the response %s cannot be kept", call.response_id)
     else:
-        x.ground.store.responses.put(kept)
+        x.ground.responses.put(kept)
 
 
 def unkeep(x: "Exchange") -> None:
     """… but its client was gone."""
-    x.ground.store.responses.delete(x.call.principal, x.call.response_id)
+    x.ground.responses.delete(x.call.principal, x.call.response_id)
 
 
 def session_of(x: "Exchange") -> str:

@@ -61,9 +61,9 @@ async def carried_on(first: Exchange, why: GatewayError, search: Search) -> None
             break
         search.walk.at(x.leg)
         search.walk.failed(x.lane.candidate, error)
-        if not affordable(call) or len(call.attempts) >= ground.snapshot.routing.max_attempts:
+        if not await affordable(call, ground) or len(call.attempts) >= ground.snapshot.routing.max_attempts:
             break
-        taken = search.take(ground.clock.now())
+        taken = await search.take(ground.clock.now())
         if taken is None:
             break
         talk = await dialogue(search)
@@ -81,9 +81,9 @@ async def carried_on(first: Exchange, why: GatewayError, search: Search) -> None
     call.usage = together(call, first.attempt)
 
 
-def affordable(call: Call) -> bool:
+async def affordable(call: Call, ground: Ground) -> bool:
     try:
-        return purse.reaches(call)
+        return await purse.reaches(call, ground)
     except GatewayError:
         return False
 

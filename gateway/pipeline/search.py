@@ -1,6 +1,7 @@
 """Whom does one request ask, and what is an attempt at them made of? Everything that its attempts share.
 
-Taking somebody is one synchronous step: the walk's candidate, the room in every limit, the attempt. What is done with it is the
+Taking somebody is one synchronous step: the walk's candidate, the room in every limit, the attempt (before it a lease is waited
+for where other processes share the limits). What is done with it is the
 loop's business (attempts.py), what is waited for when nobody is there patience's, who else may be asked meanwhile the hedge's.
 """
 from collections.abc import Awaitable, Callable, Hashable
@@ -55,12 +56,19 @@ class Search:
         """Is the time for more attempts over?"""
         return len(self.call.attempts) >= EXEMPT and now >= self.give_up_at
 
-    def take(self, now: float) -> Taken | None:
-        """The next candidate whose own limits have room."""
+    async def take(self, now: float) -> Taken | None:
+        """The next candidate whose own limits have room. Waits only where limits are shared and too little of one is at hand."""
         walk, limits = self.walk, self.ground.limits
         while (candidate := walk.next(now)) is not None:
+            wanted = self.wanted(candidate, now)
+            if limits.leases is not None:
+                try:
+                    await limits.stock(wanted, walk.tokens)
+                except BaseException:
+                    self.ground.health.released(candidate)
+                    raise
             try:
-                return candidate, limits.take_accounts(self.wanted(candidate, now), walk.tokens, now)
+                return candidate, limits.take_accounts(wanted, walk.tokens, now)
             except GatewayError as full:
                 walk.busy(candidate, now + (full.retry_after_s or 1.0))
         return None

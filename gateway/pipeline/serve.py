@@ -69,6 +69,8 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         if visit is not None and await visit.same(request):
             return
         plan = await planned(call, request, principal, client, ground, story)
+        if ground.limits.leases is not None:
+            await admit.stock(request, principal, ground)
         reservation = admit.request(request, principal, client, ground)
         await (story.run if plan.brief is None else fusion.run)(call, plan, client, ground)
     except GatewayError as error:
@@ -108,4 +110,4 @@ async def planned(call: Call, request: Request, principal: Principal, client: Cl
             plan = await fit.fitted(call, plan, ground)
         if plan.resolution.fusion:
             plan = await fusion.briefed(call, plan, principal, client, ground)
-    return purse.reserve(call, plan, principal, ground) if principal.scopes else plan
+    return await purse.reserve(call, plan, principal, ground) if principal.scopes else plan

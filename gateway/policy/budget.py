@@ -2,21 +2,24 @@
 
 A budget belongs to a scope: a key, its group and the groups above that, everybody together. A request must fit into all of them,
 by the day and by the month (UTC), beside what is spent and what other requests have reserved. One synchronous step each, in
-nano-dollars. What was spent is counted for scopes without a limit too, so that a limit set today knows of it.
+nano-dollars. What was spent is counted for scopes without a limit too, so that a limit set today knows of it. Where other processes
+spend of the same budget, a part of it must have been leased besides (``stock``), so that all of them together keep to it.
 """
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
 
 from gateway.core.errors import GatewayError
 from gateway.core.keys import NANOS, GroupRow, SpentRow
+from gateway.policy.leases import Leases, Money, named, stocked
 
 DAY_S: Final = 86_400
 SOON_S: Final = 1.0                              # nobody knows when a running request ends and gives back what it reserved
 MAX_DEPTH: Final = 10
+ROUNDS: Final = 4                                # others may take what was just leased
 OVERALL: Final = "all"
 _PERIODS: Final = ("day", "month")
 
@@ -55,9 +58,10 @@ def chain(groups: Mapping[str, GroupRow], name: str) -> tuple[Scope, ...]:
 class Purse:
     """The money of one scope in one period."""
 
-    __slots__ = ("held", "kept", "others", "spent")
+    __slots__ = ("held", "kept", "money", "others", "spent")
 
     def __init__(self) -> None:
+        self.money: Money | None = None          # where the limit is shared
         self.spent = 0                           # by this process
         self.others = 0                          # by others, and by this one in earlier lives
         self.held = 0
@@ -66,6 +70,16 @@ class Purse:
     @property
     def gone(self) -> int:
         return self.spent + self.others
+
+    def hold(self, nanos: int) -> None:
+        self.held += nanos
+        if self.money is not None:
+            self.money.hold(nanos)
+
+    def spend(self, nanos: int) -> None:
+        self.spent += nanos
+        if self.money is not None:
+            self.money.spend(nanos)
 
 
 class Hold:
@@ -84,8 +98,8 @@ class Hold:
         """An attempt is over: this is gone, whatever follows. The reservation stands for the next one."""
         self.used += nanos
         for day, month in self._purses:
-            day.spent += nanos
-            month.spent += nanos
+            day.spend(nanos)
+            month.spend(nanos)
 
     def again(self) -> None:
         """Another attempt after one that cost something. Raises budget where that does not fit any more."""
@@ -99,7 +113,7 @@ class Hold:
             self._budgets.check(self.scopes, self._purses, more, 2 * self._one)
             for pair in self._purses:
                 for purse in pair:
-                    purse.held += more
+                    purse.hold(more)
             self.reserved += more
 
     def part(self) -> "Part":
@@ -111,8 +125,8 @@ class Hold:
         purses, self._purses = self._purses, ()
         for pair in purses:
             for purse in pair:
-                purse.spent += total - self.used
-                purse.held -= self.reserved
+                purse.hold(-self.reserved)
+                purse.spend(total - self.used)
 
 
 class Part:
@@ -139,6 +153,31 @@ class Budgets:
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
         self._purses: dict[tuple[str, str], Purse] = {}
+        self.leases: Leases | None = None        # set before the first request, where other processes spend as well
+
+    async def stock(self, scopes: tuple[Scope, ...], more: int) -> None:
+        """Before reserving where budgets are shared: lease so much of each that has a limit. The step after it must be the
+        reserving."""
+        leases = self.leases
+        if leases is None:
+            return
+        found = [money for one in scopes for money in self._shared(leases, one)]
+        for _ in range(ROUNDS):
+            short = [money for money in found if leases.up and money.lacks(more, leases.now())]
+            for money in short:
+                await stocked(leases, money.lock, partial(money.missing, more))
+            if not short or len(found) == 1:
+                return
+
+    def _shared(self, leases: Leases, one: Scope) -> Iterable[Money]:
+        for limit, period in zip((one.day, one.month), periods(self._wall()), strict=True):
+            if limit:
+                purse = self._purse(one.name, period)
+                if purse.money is None:
+                    purse.money = Money(leases, named("money", (one.name, period)), limit, purse)
+                    purse.money.held = purse.held
+                purse.money.limit = limit
+                yield purse.money
 
     def __bool__(self) -> bool:
         """Has anybody spent anything?"""
@@ -152,7 +191,7 @@ class Budgets:
             self.check(scopes, purses, nanos, nanos)
             for pair in purses:
                 for purse in pair:
-                    purse.held += nanos
+                    purse.hold(nanos)
         return Hold(self, scopes, purses, nanos)
 
     def check(self, scopes: tuple[Scope, ...], purses: tuple[tuple[Purse, Purse], ...], more: int, needed: int) -> None:
@@ -160,7 +199,7 @@ class Budgets:
         worst: tuple[float, GatewayError] | None = None
         for one, pair in zip(scopes, purses, strict=True):
             for limit, purse, period in zip((one.day, one.month), pair, _PERIODS, strict=True):
-                if limit and purse.gone + purse.held + more > limit:
+                if limit and (purse.gone + purse.held + more > limit or not (purse.money is None or purse.money.room(more))):
                     wait_s, error = self._refusal(one, period, limit, purse, needed)
                     if worst is None or wait_s > worst[0]:
                         worst = wait_s, error

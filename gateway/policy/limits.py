@@ -3,17 +3,20 @@
 A request reserves its estimate before it runs and settles the difference when it is over; concurrency is given back with it.
 One synchronous step each, clock passed in; the map of keys is bounded. Only who wants a place at a full account may wait for it
 (``place``): first come, first served, for a bounded time; a place that becomes free is promised to the first who waits, so that
-nobody who comes later takes it.
+nobody who comes later takes it. Where other processes share the limits, the meters are leases (leases.py), and ``stock`` fills
+them before anybody takes.
 """
 import asyncio
 import math
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from gateway.core.bounded import LruMap
 from gateway.core.errors import GatewayError
 from gateway.policy.keys import Principal
+from gateway.policy.leases import LEAST_S, Block, Leases, Rate, Slots, named, stocked
 from gateway.policy.meters import DAY_S, NEVER, Gcra, Meter, Window
 from gateway.providers.registry import Ceiling
 
@@ -22,22 +25,74 @@ CONCURRENCY_RETRY_S: Final = 1.0              # nobody knows when a running requ
 
 _UNLIMITED: Final = Ceiling()
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+ROUNDS: Final = 4                             # others may take what was just fetched
 _Shape = tuple[int, int, int, int, int]      # rpm, tpm, rpd, tpd, concurrency
 
 
 class Account:
     """The meters of one key."""
 
-    __slots__ = ("concurrency", "requests", "running", "shape", "tokens", "waiting")
+    __slots__ = ("concurrency", "lock", "requests", "running", "shape", "slots", "tokens", "waiting")
 
-    def __init__(self, shape: _Shape, before: "Account | None" = None) -> None:
+    def __init__(self, shape: _Shape, before: "Account | None" = None, leases: Leases | None = None, name: Hashable = "") -> None:
         """``before``: the same key under limits that were since changed; what runs, runs on, and equal limits keep their state."""
         rpm, tpm, rpd, tpd, self.concurrency = self.shape = shape
+        self.lock: asyncio.Lock = before.lock if before else asyncio.Lock()
+        self.requests: tuple[Meter, ...]
+        self.tokens: tuple[Meter, ...]
+        self.slots: Slots | None = None
         # Shared, since its requests may outlive a change: how many run, and how many places are promised to somebody who waited.
         self.running: list[int] = before.running if before else [0, 0]
         self.waiting: deque[asyncio.Future[None]] = before.waiting if before else deque()
-        self.requests: tuple[Meter, ...] = _meters(rpm, rpd, before.requests if before else ())
-        self.tokens: tuple[Meter, ...] = _meters(tpm, tpd, before.tokens if before else ())
+        if leases is not None:
+            self.requests, self.tokens = self._leased(leases, name, before)
+            return
+        self.requests = _meters(rpm, rpd, before.requests if before else ())
+        self.tokens = _meters(tpm, tpd, before.tokens if before else ())
+
+    def _leased(self, leases: Leases, name: Hashable, before: "Account | None") -> tuple[tuple[Meter, ...], tuple[Meter, ...]]:
+        """The same as parts of what all processes share."""
+        kept = {block.key: block for block in before.blocks if block.limit} if before else {}
+
+        def rates(what: str, a_minute: int, a_day: int) -> tuple[Meter, ...]:
+            made = []
+            for kind, limit in (("minute", a_minute), ("day", a_day)):
+                key = named(f"{what}-{kind}", name)
+                block = kept.get(key)
+                if limit:
+                    same = isinstance(block, Rate) and block.limit == limit
+                    made.append(block if same and isinstance(block, Rate) else Rate(leases, key, kind, limit, self.lock))
+            return tuple(made)
+
+        rpm, tpm, rpd, tpd, places = self.shape
+        if places:
+            self.slots = Slots(leases, named("places", name), places, self.lock, self)
+            self.slots.have = self.slots.taken
+        return rates("requests", rpm, rpd), rates("tokens", tpm, tpd)
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [meter for meter in (*self.requests, *self.tokens) if isinstance(meter, Block)]
+
+    def lacks(self, tokens: int, now: float) -> list[tuple[Block, int]]:
+        """What has to be asked for, each with what must be at hand; [] also where it is known that there is not enough."""
+        found: list[tuple[Block, int]] = []
+        slots = self.slots
+        if slots is not None and self.full:
+            if now < slots.retry_at or slots.taken >= slots.limit:
+                return []
+            found.append((slots, slots.taken + 1))
+        for meters, cost in ((self.requests, 1), (self.tokens, tokens)):
+            for meter in meters:
+                if isinstance(meter, Block) and meter.have < cost:
+                    if not meter.lacks(cost, now):
+                        return []
+                    found.append((meter, cost))
+        return found
+
+    def missed(self, tokens: int, now: float) -> None:
+        for block, least in self.lacks(tokens, now):
+            block.missed(least, now)
 
     def refusal(self, tokens: int, now: float) -> tuple[str, float] | None:
         """(limit, seconds to wait) of the limit that takes longest, None when everything fits."""
@@ -54,11 +109,14 @@ class Account:
     @property
     def full(self) -> bool:
         """Is every place taken or promised?"""
-        return bool(self.concurrency) and self.running[0] + self.running[1] >= self.concurrency
+        return bool(self.concurrency) and self.running[0] + self.running[1] >= (
+            self.concurrency if self.slots is None else self.slots.places)
 
     def leave(self) -> None:
         """A request is over: its place goes to the first who waits."""
         self.running[0] -= 1
+        if self.slots is not None:
+            self.slots.moved()
         self.promise()
 
     def promise(self) -> None:
@@ -84,6 +142,8 @@ class Account:
         for meter in self.tokens:
             meter.take(tokens, now)
         self.running[0] += 1
+        if self.slots is not None:
+            self.slots.moved()
         return Reservation(self, tokens, now)
 
     def headers(self, now: float) -> dict[str, str]:
@@ -138,10 +198,31 @@ Wanted = Sequence[tuple[Hashable, Ceiling]]
 class Limits:
     """The meters of all keys; lives on when the configuration is reloaded."""
 
-    __slots__ = ("_accounts",)
+    __slots__ = ("_accounts", "leases")
 
     def __init__(self, max_keys: int = MAX_KEYS) -> None:
         self._accounts: LruMap[Hashable, Account] = LruMap(max_keys)
+        self.leases: Leases | None = None     # set before the first request, where other processes share the limits
+
+    async def stock(self, wanted: Wanted, tokens: int) -> None:
+        """Before taking where limits are shared: have enough at hand of each, as far as there is enough. The step after it must be
+        the taking."""
+        leases = self.leases
+        if leases is None:
+            return
+        accounts = [self._account(key, _shape(ceiling)) for key, ceiling in wanted if ceiling != _UNLIMITED]
+        for _ in range(ROUNDS):
+            short = [account for account in accounts if leases.up and account.lacks(tokens, leases.now())]
+            for account in short:
+                await stocked(leases, account.lock, partial(account.lacks, tokens))
+            if not short or len(accounts) == 1:
+                return
+
+    async def stock_key(self, principal: Principal, tokens: int) -> None:
+        """The same for a client key."""
+        if principal.limited:
+            ceiling = Ceiling(rpm=principal.rpm, tpm=principal.tpm, rpd=principal.rpd, concurrency=principal.concurrency)
+            await self.stock(((principal.name, ceiling),), tokens)
 
     def take(self, principal: Principal, tokens: int, now: float) -> Reservation:
         """Admit a request of a client key. Raises limited (429) with the exact wait."""
@@ -163,6 +244,8 @@ class Limits:
         for account in accounts:
             refused = account.refusal(tokens, now)
             if refused is not None:
+                if self.leases is not None:
+                    account.missed(tokens, now)
                 raise _limited("This provider key is limited to", refused, tokens)
         taken: Reservation | None = None
         for account in accounts:
@@ -174,7 +257,8 @@ class Limits:
     def full_s(self, wanted: Wanted, tokens: int, now: float) -> float:
         """For how long there is no room in one of them; 0 = there is. Takes nothing."""
         refused = [self._account(key, _shape(ceiling)).refusal(tokens, now) for key, ceiling in wanted if ceiling != _UNLIMITED]
-        return max((each[1] for each in refused if each is not None), default=0.0)
+        worst = max((each[1] for each in refused if each is not None), default=0.0)
+        return worst if self.leases is None or worst > LEAST_S else 0.0      # below it: nobody has asked yet
 
     async def place(self, wanted: Wanted, wait_s: float, depth: int) -> bool:
         """Wait for a place where nothing else is missing. True: a place is promised, and ``promised`` must follow at once."""
@@ -227,7 +311,7 @@ class Limits:
     def _account(self, key: Hashable, shape: _Shape) -> Account:
         account = self._accounts.get(key)
         if account is None or account.shape != shape:
-            account = Account(shape, account)
+            account = Account(shape, account, self.leases, key)
             self._accounts.put(key, account)
         return account
 

@@ -1,4 +1,4 @@
-"""What must a restart not forget? Cooldowns, breakers, levels and learned limits as rows of a store, and back.
+"""What must a restart not forget, and other processes know? Cooldowns, breakers, levels and learned limits as rows, and back.
 
 Times in rows are epoch seconds, since monotonic clocks begin anew with the process. Health notes which keys changed; a batch has
 those only.
@@ -34,6 +34,28 @@ def restore(health: Health, rows: list[StateRow], now: float, wall: float) -> No
             _take(health, row.book, key, row.value, row.until - wall + now, now, wall)
         except (msgspec.MsgspecError, KeyError, TypeError, ValueError):
             continue
+
+
+def follow(health: Health, rows: list[StateRow], now: float, wall: float) -> None:
+    """What another process has just learned: the same, and what it forgot is forgotten. A longer cooldown of our own stands."""
+    for row in rows:
+        try:
+            key = msgspec.json.decode(row.key, type=tuple[str, str, str])
+        except msgspec.MsgspecError:
+            continue
+        if row.value is None:
+            _forget(health, row.book, key)
+        elif row.book != "cooldown" or (own := health._cooldowns.get(key)) is None or own.until < row.until - wall + now:
+            restore(health, [row], now, wall)
+
+
+def _forget(health: Health, book: str, key: Key) -> None:
+    if book == "cooldown":
+        health._cooldowns.pop(key, None)
+        health._resting = None
+        health.trials.pop(key, None)
+    elif book == "level":
+        health.levels.pop(key, None)
 
 
 def _row(health: Health, book: str, key: Key, learned: dict[Key, tuple[dict[str, Any], float]], now: float,

@@ -12,6 +12,7 @@ from gateway.core.bounded import LruMap
 SCOPES = 500
 PLACES = 20_000
 SESSIONS = 5_000
+TOLD_S = 60.0                                 # a session that stays where it is needs no telling for so long
 
 
 class Bound(msgspec.Struct, frozen=True, gc=False):
@@ -24,7 +25,8 @@ class Bound(msgspec.Struct, frozen=True, gc=False):
 class Memory:
     """``scope`` is a combo's name or the requested name."""
 
-    __slots__ = ("batches", "decks", "exclusions", "good", "served", "sessions", "sheets", "turns", "uses")
+    __slots__ = ("batches", "decks", "exclusions", "good", "news", "served", "sessions", "sheets", "turns",
+                 "uses")
 
     def __init__(self) -> None:
         self.turns: LruMap[str, int] = LruMap(SCOPES * 4)
@@ -37,11 +39,14 @@ class Memory:
         self.sheets: LruMap[object, object] = LruMap(SCOPES)                 # what ``auto`` need not reckon again (scoring.py)
         # (scope, provider) -> (until, span, good probes)
         self.exclusions: LruMap[tuple[str, str], tuple[float, float, int]] = LruMap(SCOPES * 4)
+        self.news: LruMap[tuple[str, str], Bound] | None = None              # sessions that other processes should know of
 
     def fork(self) -> "Memory":
         """An independent copy."""
         made = Memory()
         for name in self.__slots__:
+            if name == "news":
+                continue
             getattr(made, name).update(getattr(self, name))
         return made
 
@@ -77,6 +82,10 @@ class Memory:
         return found if found is not None and now - found.at <= ttl_s else None
 
     def bind(self, scope: str, session: str, bound: Bound) -> None:
+        if self.news is not None:
+            before = self.sessions.get((scope, session))
+            if before is None or before.account != bound.account or bound.at - before.at >= TOLD_S:
+                self.news.put((scope, session), bound)
         self.sessions.put((scope, session), bound)
 
     def bound(self, scope: str, session: str, now: float, ttl_s: float) -> Bound | None:

@@ -15,7 +15,7 @@ from gateway.config.catalog import catalog
 from gateway.config.snapshot import Snapshot
 from gateway.core.clock import Clock, SystemClock
 from gateway.core.errors import GatewayError
-from gateway.core.ports import Journal, Store
+from gateway.core.ports import Journal, SharedState, Store
 from gateway.jobs.accounts import Accounts
 from gateway.jobs.background import Jobs
 from gateway.jobs.discovery import Discovery
@@ -41,6 +41,8 @@ from gateway.policy.limits import Limits
 from gateway.routing.health import Health
 from gateway.server.keep import Keeper
 from gateway.server.keykeep import KeyKeeper
+from gateway.server.sharing import Sharing
+from gateway.shared.local import LocalHub
 from gateway.store.opening import store_at
 from gateway.store.seal import Sealer
 from gateway.store.vault import vault_at
@@ -86,6 +88,8 @@ class Parts(msgspec.Struct):
     replays: Replays
     tally: Tally
     keeping: Keeping
+    crew: LocalHub | None = None                 # the other workers of this machine
+    sharing: Sharing | None = None               # where other processes serve the same gateway
     written: Snapshot | None = None              # the last configuration, without what was found and stored besides
 
 
@@ -104,8 +108,9 @@ def network() -> tuple[Transport, Transport]:
     return fast, fast.plain
 
 
-def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None) -> tuple[Desk, Parts]:
-    """A desk ready to serve; call within a running loop (the transports bind to it)."""
+def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | None = None, leads: bool = True) -> tuple[Desk, Parts]:
+    """A desk ready to serve; call within a running loop (the transports bind to it). ``leads``: what one of several workers does
+    for all is done by this one."""
     from gateway.mock.demo import DemoTransport
 
     clock = clock or SystemClock()
@@ -130,6 +135,7 @@ def build(snapshot: Snapshot, *, journal: Journal | None = None, clock: Clock | 
                   sealer=sealer, accounts=Accounts(store.keys, sealer, clock), extras=Extras(),
                   replays=replays, tally=Tally(), keeping=Keeping(replays.answers, store.answers, clock))
     health.usage = limits.shares
+    webhooks.leads = leads
     desk = Desk(ground(snapshot, parts))
     desk.meter = Meter(tallies, parts.lag, lambda: desk.ground)
     desk.meter.webhooks = webhooks.counts
@@ -166,7 +172,8 @@ def ground(snapshot: Snapshot, parts: Parts) -> Ground:
                   limits=parts.limits, transports=parts.transports, journal=parts.journal, clock=parts.clock,
                   inflight=parts.inflight, store=parts.store, traces=parts.traces, tokens=parts.tokens, fetcher=parts.fetcher,
                   calibration=parts.calibration, budgets=parts.budgets, keybook=parts.keybook, combobook=parts.combobook,
-                  extras=parts.extras, replays=parts.replays, tally=parts.tally)
+                  extras=parts.extras, replays=parts.replays, tally=parts.tally,
+                  responses=parts.sharing.responses if parts.sharing is not None else None)
 
 
 async def with_means(snapshot: Snapshot, work: Callable[[Means], Awaitable[T]]) -> T:
@@ -209,6 +216,24 @@ def rebuild(desk: Desk, parts: Parts) -> None:
         desk.ground = ground(parts.written, parts)
 
 
+async def share(desk: Desk, parts: Parts, crew: LocalHub | None) -> None:
+    """Know and tell what other processes of this gateway do: over a server that all nodes reach, else over the hub of this machine."""
+    snapshot, parts.crew = desk.ground.snapshot, crew
+    state: SharedState | None = crew
+    if snapshot.state:
+        from gateway.shared.valkey import ValkeyState
+
+        state = ValkeyState(snapshot.state, snapshot.state_prefix)
+        if crew is not None:
+            await crew.open()
+    if state is not None:
+        parts.sharing = Sharing(state, parts, parts.clock)
+        await parts.sharing.open()
+        if desk.meter is not None:
+            desk.meter.shared = state
+        rebuild(desk, parts)
+
+
 async def open_keys(desk: Desk, parts: Parts) -> None:
     """Client keys, spending and provider keys as the store has them, now and whenever somebody changes them."""
     async def changed() -> None:
@@ -240,6 +265,10 @@ async def dissolve(parts: Parts) -> None:
         await transport.close()
     await parts.keeper.close()
     await parts.keykeeper.close()
+    if parts.sharing is not None:
+        await parts.sharing.close()
+    if parts.crew is not None:
+        await parts.crew.close()
     await parts.store.close()
     await parts.journal.close()
 

@@ -4,6 +4,7 @@ Nothing waits for it: a store that cannot be read or written is said in the log,
 """
 import asyncio
 import logging
+from collections.abc import Callable
 
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
@@ -26,6 +27,7 @@ class Keeper:
         self._save_s = save_s
         self._unsaved: dict[tuple[str, str], StateRow] = {}
         self._task: asyncio.Task[None] | None = None
+        self.told: Callable[[list[StateRow]], None] | None = None      # who else wants to know of what changed
 
     async def open(self) -> None:
         try:
@@ -43,10 +45,17 @@ class Keeper:
             self._task = None
             await self.save()
 
-    async def save(self) -> None:
-        """Write what changed; what could not be written is kept for the next time."""
+    def collect(self) -> list[StateRow]:
+        """What changed since anybody asked; it is written with the next batch."""
         rows = changes(self._health, self._clock.now(), self._clock.wall())
         self._unsaved |= {(row.book, row.key): row for row in rows}
+        if self.told is not None and rows:
+            self.told(rows)
+        return rows
+
+    async def save(self) -> None:
+        """Write what changed; what could not be written is kept for the next time."""
+        self.collect()
         if not self._unsaved:
             return
         batch, self._unsaved = self._unsaved, {}

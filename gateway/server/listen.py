@@ -21,9 +21,11 @@ from gateway.core.errors import GatewayError
 from gateway.mcp.door import PREFIX as MCP
 from gateway.mcp.door import Mcp
 from gateway.server import compose
+from gateway.server.crew import join
 from gateway.server.drain import Drain
 from gateway.server.http import HttpServer
 from gateway.server.sockets import BACKLOG, KEEP_FILE, Sockets, bound_unix
+from gateway.shared.local import LocalHub
 from gateway.surfaces import routes
 from gateway.surfaces.desk import Desk, preflight
 
@@ -136,18 +138,21 @@ def tls_context(snapshot: Snapshot) -> ssl.SSLContext | None:
 
 
 async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *, clock: Clock | None = None,
-                 given: Sockets | None = None) -> Listener:
+                 given: Sockets | None = None, crew: LocalHub | None = None) -> Listener:
     """A listener that accepts; ``host`` and ``port`` override the configuration (port 0: any free one), sockets that were
-    opened for us (``given``) all of that."""
-    desk, parts = compose.build(snapshot, clock=clock)
+    opened for us (``given``) all of that. ``crew``: this is one of several workers."""
+    desk, parts = compose.build(snapshot, clock=clock, leads=crew is None or crew.number == 0)
     listener = Listener(desk, parts)
     server = snapshot.server
     await parts.store.open()
     await parts.keeper.open()
-    await compose.open_keys(desk, parts)
-    await parts.keeping.open()
-    await parts.combobook.refresh()
     try:
+        await compose.share(desk, parts, crew)
+        if crew is not None:
+            join(listener, crew)
+        await compose.open_keys(desk, parts)
+        await parts.keeping.open()
+        await parts.combobook.refresh()
         if snapshot.config.mcp.enabled:
             await listener.mcp.open()
         await listener.open(host or server.host, server.port if port is None else port, tls=tls_context(snapshot),

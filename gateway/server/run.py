@@ -3,15 +3,17 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gateway.config.check import loopback
-from gateway.config.problems import ConfigError
+from gateway.config.problems import ConfigError, Problem
 from gateway.config.snapshot import Snapshot
 from gateway.server import handover, systemd
 from gateway.server import listen as listening
+from gateway.server.post import Post
 from gateway.server.reload import Reloader
 from gateway.server.sockets import Sockets, inherited
+from gateway.shared.local import LocalHub
 
 log = logging.getLogger("gateway.server")
 
@@ -24,22 +26,38 @@ def settle_memory() -> None:
     gc.set_threshold(15_000, 20, 50)
 
 
+def together(reloader: Reloader, crew: LocalHub) -> Callable[[], Awaitable[list[Problem]]]:
+    """What is reloaded on request of one worker is reloaded by all."""
+    async def reload() -> list[Problem]:
+        problems = await reloader.reload()
+        if not problems:
+            crew.reload()
+        return problems
+    return reload
+
+
 async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, on_ready: Callable[[str], None],
-                reload: Callable[[], Snapshot] | None = None) -> None:
+                reload: Callable[[], Snapshot] | None = None, post: Post | None = None) -> None:
     """Run until SIGTERM or SIGINT. ``on_ready`` is told the URL once connections are accepted; ``reload`` loads the
-    configuration anew (SIGHUP, a changed file). Raises OSError when the address cannot be bound, ConfigError when sockets
-    that were opened for us are open to more than the configuration is."""
+    configuration anew (SIGHUP, a changed file); ``post``: this is one of several workers. Raises OSError when the address cannot
+    be bound, ConfigError when sockets that were opened for us are open to more than the configuration is."""
     given = inherited()
     check_exposure(snapshot, given)
-    listener = await listening.listen(snapshot, host, port, given=given)
+    crew = LocalHub(post.hub, post.number) if post is not None else None
+    listener = await listening.listen(snapshot, host, port, given=given, crew=crew)
     life = Life(listener)
     reloader = Reloader(listener, reload, snapshot.source) if reload is not None else None
     if reloader is not None:
-        listener.office.reload, listener.office.read = reloader.reload, reload
+        listener.office.reload, listener.office.read = reloader.reload if crew is None else together(reloader, crew), reload
         reloader.start()
     life.listen_to_signals(reloader)
     settle_memory()
-    on_ready(listening.url(snapshot, listener, host or snapshot.server.host))
+    where = listening.url(snapshot, listener, host or snapshot.server.host)
+    if crew is not None:
+        crew.orphaned = life.leave
+        crew.ready(where)
+    else:
+        on_ready(where)
     systemd.notify(systemd.READY)
     handover.accepting()
     watchdog = systemd.Watchdog(systemd.watchdog_s())
@@ -82,7 +100,8 @@ class Life:
             loop.add_signal_handler(name, self.leave)
         if reloader is not None:
             loop.add_signal_handler(signal.SIGHUP, reloader.poke)
-        loop.add_signal_handler(signal.SIGUSR2, self.hand_over)
+        # Of several workers none is replaced alone: their supervisor is.
+        loop.add_signal_handler(signal.SIGUSR2, self.hand_over if self._listener.parts.crew is None else lambda: None)
 
     def leave(self) -> None:
         """The first signal drains; a second one ends what is left now."""

@@ -51,7 +51,7 @@ async def delete(http: BaseRequest, door: "Door", desk: "Desk") -> web.StreamRes
         if rest:
             raise nowhere(http)
         kept = await owned(id_, call.principal, ground)
-        ground.store.responses.delete(kept.owner, kept.id)
+        ground.responses.delete(kept.owner, kept.id)
         return _encode({"id": kept.id, "object": "response", "deleted": True})
     return await _answered(http, door, desk, answer)
 
@@ -72,7 +72,7 @@ async def input_tokens(http: BaseRequest, door: "Door", desk: "Desk") -> web.Str
     async def answer(call: "Call", client: "Client", ground: "Ground") -> bytes:
         request = prepare.parse(call, client, await client.body(ground.snapshot.server.max_body_bytes))
         if dialogue.stateful(request):
-            request = await dialogue.continued(request, call.principal, ground.store.responses)
+            request = await dialogue.continued(request, call.principal, ground.responses)
         request = await shrink.counted(call, client, request, ground)
         return _encode({"object": "response.input_tokens", "input_tokens": count(request, ground)})
     return await _answered(http, door, desk, answer)
@@ -105,7 +105,7 @@ async def _answered(http: BaseRequest, door: "Door", desk: "Desk",
 
 async def owned(id_: str, owner: str, ground: "Ground") -> Kept:
     """Raises 404 for what is unknown, gone, or somebody else's: nobody learns which."""
-    found = await ground.store.responses.chain(owner, id_, 1)
+    found = await ground.responses.chain(owner, id_, 1)
     if not found:
         raise GatewayError("not_found", f"Response with id '{id_[:80]}' not found.")
     return found[0]

@@ -84,11 +84,6 @@ def test_a_bad_configuration_is_told_by_path(serve):
     assert refused(serve("--port", "0", config="[server]\nprot = 1\n")).startswith("server.prot: ")
 
 
-def test_a_later_version_s_setting_is_refused(serve):
-    assert "not available in this version" in refused(serve("--port", "0", config='[state]\nurl = "redis://x"\n'))
-    assert "not available in this version" in refused(serve("--port", "0", "--workers", "4"))
-
-
 def test_an_open_gateway_stays_on_loopback(serve):
     assert "loopback" in refused(serve("--host", "0.0.0.0", "--port", "0"))
 

@@ -11,8 +11,7 @@ KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
 
 
 @pytest.mark.parametrize(("text", "path"), [
-    ("[server]\nworkers = 2", "server.workers"),
-    ('[state]\nurl = "redis://x"', "state.url"),
+    ('[guardrails.pii]\nrequests = "mask"', "guardrails.pii"),
 ])
 def test_it_is_refused_by_its_path(text, path):
     problems = refused(text)

@@ -60,3 +60,27 @@ def test_its_password_is_a_secret():
 @pytest.mark.parametrize("url", ["sqlite:", "sqlite:dir/", "sqlite:other.db"])
 def test_a_store_that_can_have_no_file_is_refused(url):
     assert list(refused(f'[store]\nurl = "{url}"')) == ["store.url"]
+
+
+@pytest.mark.parametrize("url", ["redis://h", "rediss://h:6380/1", "valkey://u:p%40ss@h:1/0", "valkeys://h", "unix:///run/valkey.sock"])
+def test_a_shared_state_has_an_address(url):
+    assert good(f'[state]\nurl = "{url}"').state == url
+
+
+@pytest.mark.parametrize("url", ["http://h", "redis://", "unix://", "valkey://h:port", "somewhere"])
+def test_what_is_no_address_of_a_shared_state_is_refused_without_being_told(url):
+    problems = refused(f'[state]\nurl = "{url}"')
+    assert list(problems) == ["state.url"]
+    assert "somewhere" not in problems["state.url"]
+
+
+def test_the_password_of_a_shared_state_is_a_secret():
+    assert "p@ss-of-state" in good('[state]\nurl = "redis://:p%40ss-of-state@h"').secrets
+
+
+@pytest.mark.parametrize(("text", "fine"), [("4", True), ('"auto"', True), ("0", False), ('"many"', False), ("257", False)])
+def test_workers_are_a_number_or_auto(text, fine):
+    if fine:
+        good(f"[server]\nworkers = {text}")
+    else:
+        assert list(refused(f"[server]\nworkers = {text}")) == ["server.workers"]

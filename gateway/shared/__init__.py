@@ -1,0 +1,1 @@
+"""What do several processes of one gateway know together? Implementations of ``core.ports.SharedState``."""
