@@ -1,5 +1,6 @@
 """How does an ASGI application answer a request of aiohttp? One request: what came in as events, what goes out as a response."""
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -7,6 +8,8 @@ from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
 from gateway.core.errors import GatewayError
+
+log = logging.getLogger("gateway.mcp")
 
 Event = MutableMapping[str, Any]
 App = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[Event]], Callable[[Event], Awaitable[None]]], Awaitable[None]]
@@ -53,12 +56,17 @@ class Exchange:
                 response.headers.setdefault(name, text)
             self.response = response
             return
-        response = self._started()
+        try:
+            await self._write(self._started(), event.get("body", b""), not event.get("more_body", False))
+        except ConnectionError:                      # the client went away: what is sent then is for nobody
+            self.leave()
+
+    async def _write(self, response: web.StreamResponse, body: bytes, last: bool) -> None:
         if not response.prepared:
             await response.prepare(self.http)
-        if body := event.get("body", b""):
+        if body:
             await response.write(body)
-        if not event.get("more_body", False):
+        if last:
             await response.write_eof()
 
     def _started(self) -> web.StreamResponse:
@@ -67,7 +75,15 @@ class Exchange:
         return self.response
 
     async def run(self, app: App, **more: Any) -> web.StreamResponse:
-        await app(self.scope(**more), self.receive, self.send)
+        """The response, of which everything has left. Raises what the application raised before its answer began."""
+        try:
+            await app(self.scope(**more), self.receive, self.send)
+        except Exception:
+            if self.response is None or not self.response.prepared:
+                raise
+            log.exception("%s broke off its answer", self.http.rel_url.raw_path[:200])
+        if self._left.is_set() and self.response is not None:
+            return self.response
         if self.response is None or not self.response.prepared:
             raise GatewayError("internal", "The MCP server gave no answer.")
         return self.response

@@ -141,7 +141,7 @@ async def test_streams_end_when_the_gateway_stops(gateway):
         assert stream.content.at_eof()
 
 
-async def test_a_client_that_leaves_takes_its_stream_along(gateway):
+async def test_a_client_that_leaves_takes_its_stream_along(gateway, caplog):
     url = await gateway(ON)
     mcp = gateway.listener.mcp
     async with aiohttp.ClientSession() as session:
@@ -152,3 +152,9 @@ async def test_a_client_that_leaves_takes_its_stream_along(gateway):
     async with asyncio.timeout(5):
         while mcp._streams:
             await asyncio.sleep(0.01)
+    async with over_sse(url) as client:
+        said(await client.call_tool("get_health", {}))
+    async with asyncio.timeout(5):
+        while mcp._streams:
+            await asyncio.sleep(0.01)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
