@@ -18,8 +18,6 @@ def join(listener: "Listener", crew: LocalHub) -> None:
     _metrics(desk, crew)
     _page(office, crew)
     listener.jobs.leads = crew.number == 0
-    if listener.parts.sharing is not None:
-        listener.parts.sharing.watch(office.sessions)
 
 
 def _metrics(desk: Desk, crew: LocalHub) -> None:

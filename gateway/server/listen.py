@@ -148,6 +148,8 @@ async def listen(snapshot: Snapshot, host: str = "", port: int | None = None, *,
     await parts.keeper.open()
     try:
         await compose.share(desk, parts, crew)
+        if parts.sharing is not None:
+            parts.sharing.watch(listener.office.sessions)
         if crew is not None:
             join(listener, crew)
         await compose.open_keys(desk, parts)

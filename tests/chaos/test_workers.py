@@ -204,3 +204,32 @@ async def test_without_valkey_a_node_keeps_to_its_part_of_a_limit(start, upstrea
     answers = statuses(await at_once(nodes, 120))
     assert 20 <= answers[200] <= 48
     assert answers[429] == 120 - answers[200]
+
+
+async def test_a_successor_with_workers_takes_the_sockets_over_and_nobody_is_refused(start, upstream):
+    up = await upstream(say.reply("hi"))
+    node = await start(client_key() + provider(up), "--workers", "2")
+    url = f"http://127.0.0.1:{node.url.rpartition(':')[2]}"
+    answers, going = [], True
+
+    async def load():
+        while going:
+            answers.append(await ask(url))
+    clients = [asyncio.create_task(load()) for _ in range(3)]
+    node.signal(signal.SIGUSR2)
+    assert await node.ended() == 0
+    await asyncio.sleep(0.2)
+    going = False
+    await asyncio.gather(*clients)
+    log = node.log.read_text()
+    os.kill(int(log.rpartition("process ")[2].split()[0]), signal.SIGTERM)
+    assert statuses(answers) == {200: len(answers)}
+
+
+async def test_a_budget_is_hard_for_two_nodes_with_two_workers_each(start, upstream, valkey):
+    up = await upstream(say.reply("hi"))             # 5 tokens in, 7 out
+    priced = '[{id = "m", max_output = 20, price = {input = 0, output = 1_000}}]'
+    nodes = await two_nodes(start, valkey, client_key(budget_usd_day="1.0") + provider(up, models=priced))
+    answers = statuses(await at_once(nodes, 300))
+    assert set(answers) <= {200, 402, 429}
+    assert 60 <= answers[200] <= 142                 # $0.007 each: 142 are a dollar
