@@ -60,6 +60,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "gateway_in_flight_requests": Family("gauge", (), "Requests under way."),
     "gateway_open_streams": Family("gauge", (), "Of them, those that stream."),
     "gateway_loop_lag_seconds": Family("histogram", (), "How late a timer of the event loop was.", SHORT),
+    "gateway_tasks": Family("gauge", (), "Tasks of the event loop: requests, streams and work in the background."),
     "gateway_webhooks_total": Family("counter", ("result",), "Notices to webhooks: sent, failed or dropped."),
     "gateway_shared_state_down": Family("gauge", (), "1 while what nodes share cannot be reached and they go on alone.", merge="max"),
     "gateway_nodes": Family("gauge", (), "Processes that share limits and cooldowns, as far as is known.", merge="max"),

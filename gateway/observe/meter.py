@@ -39,6 +39,7 @@ class Meter:
     async def dump(self) -> Dump:
         """All of this process, as plain data."""
         own: Dump = {"gateway_loop_lag_seconds": [((), self.lag.spread.values)], "gateway_build_info": [((__version__,), [1])],
+                     "gateway_tasks": [((), [len(asyncio.all_tasks())])],
                      "gateway_webhooks_total": [((name,), [n]) for name, n in self.webhooks.items()]}
         if self.shared is not None:
             own |= {"gateway_shared_state_down": [((), [int(not self.shared.up)])], "gateway_nodes": [((), [self.shared.nodes])]}
