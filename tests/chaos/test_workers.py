@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from gateway.mock import script as say
+from tests import postgres
 from tests.conftest import client_key, provider
 from tests.nodes import Node, ask, get, get_json, until
 from tests.valkey import Server
@@ -20,7 +21,8 @@ async def start(tmp_path, stack):
     made = []
 
     async def started(config, *options):
-        node = Node(tmp_path / f"node{len(made)}", STORE + config, *options)
+        config = config if "[store]" in config else STORE + config
+        node = Node(tmp_path / f"node{len(made)}", config, *options)
         made.append(node)
         stack.push_async_callback(asyncio.to_thread, node.end)
         await node.ready()
@@ -233,3 +235,21 @@ async def test_a_budget_is_hard_for_two_nodes_with_two_workers_each(start, upstr
     answers = statuses(await at_once(nodes, 300))
     assert set(answers) <= {200, 402, 429}
     assert 60 <= answers[200] <= 142                 # $0.007 each: 142 are a dollar
+
+
+async def test_two_nodes_with_one_valkey_and_one_postgresql_keep_every_record_once(start, upstream, valkey, pg_server):
+    import asyncpg
+    database = await postgres.schema(pg_server)
+    up = await upstream(say.reply("hi"))
+    nodes = await two_nodes(start, valkey, f'[store]\nurl = "{database}"\n' + client_key() + client_key("few", "gw-few", rpm="30")
+                            + provider(up))
+    answers = statuses(await at_once(nodes, 60, key="gw-few")) + statuses(await at_once(nodes, 40))
+    assert answers[200] <= 40 + 33 and answers[200] + answers[429] == 100
+    for node in nodes:
+        await asyncio.to_thread(node.end)
+    db = await asyncpg.connect(database)
+    try:
+        told = await db.fetch("SELECT status, count(*) AS n FROM requests GROUP BY status")
+    finally:
+        await db.close()
+    assert {row["status"]: row["n"] for row in told} == dict(answers)
