@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import uvloop
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -53,7 +54,7 @@ SHOWN: Final = ((WHOLE, ""), ("20 in one", ""), ("20 one by one", ""), (WHOLE, "
 
 # (stage, module, owner in it or "", function). A function is charged without the functions of other rows that it calls.
 STAGES: Final[tuple[tuple[str, str, str, str], ...]] = (
-    ("HTTP server (aiohttp)", "gateway.server.http", "HttpProtocol", "data_received"),
+    ("HTTP server (aiohttp)", "gateway.server.succession", "Succession", "data_received"),
     ("door: call and client", "gateway.surfaces.desk", "Desk", "call"),
     ("admit: who is it", "gateway.pipeline.admit", "", "caller"),
     ("read the body", "gateway.pipeline.deliver", "Client", "body"),
@@ -64,7 +65,9 @@ STAGES: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("attempts: walk, search, the loop", "gateway.pipeline.attempts", "", "run"),
     ("attempt: made", "gateway.pipeline.search", "Search", "begin"),
     ("attempt: booked", "gateway.pipeline.booking", "", "finish"),
-    ("attempt: sent and read", "gateway.pipeline.attempt", "", "try_once"),
+    ("attempt: sent", "gateway.pipeline.attempt", "", "try_once"),
+    ("attempt: answered, read", "gateway.pipeline.attempt", "", "answered"),
+    ("source: reads", "gateway.pipeline.source", "Source", "chunk"),
     ("the body for the upstream", "gateway.pipeline.attempt", "", "written"),
     ("client: request out", "gateway.upstream.h1.transport", "H1Transport", "send"),
     ("client: answer in", "gateway.upstream.h1.connection", "Connection", "data_received"),
@@ -140,10 +143,16 @@ class Watch:
         return lambda *args, **named: Steps(function(*args, **named))
 
 
-def places(function: object) -> list[tuple[Any, str]]:
-    """Wherever a module of the gateway knows this function by name."""
-    return [(module, name) for key, module in list(sys.modules.items()) if key.startswith("gateway")
-            for name, value in list(vars(module).items()) if value is function]
+def known(function: object) -> list[tuple[Any, str]]:
+    """Wherever a module of the gateway, or a struct in one, knows this function by name."""
+    modules = [module for key, module in list(sys.modules.items()) if key.startswith("gateway")]
+    structs = [value for module in modules for value in list(vars(module).values()) if isinstance(value, msgspec.Struct)]
+    return [(module, name) for module in modules for name, value in list(vars(module).items()) if value is function] + [
+        (struct, name) for struct in structs for name in struct.__struct_fields__ if getattr(struct, name, None) is function]
+
+
+def put(where: Any, name: str, value: object) -> None:
+    (msgspec.structs.force_setattr if isinstance(where, msgspec.Struct) else setattr)(where, name, value)
 
 
 class Side(asyncio.Transport):
@@ -256,20 +265,20 @@ async def measured(mode: str, prompt: str = "", watch: Watch | None = None, runs
 
 def watching(watch: Watch) -> Callable[[], None]:
     """From now on the functions of STAGES are measured; returns what undoes that."""
-    put: list[tuple[Any, str, Any]] = []
+    changed: list[tuple[Any, str, Any]] = []
     for stage, module, owner, name in STAGES:
         place: Any = import_module(module)
         if owner:
             place = getattr(place, owner)
         old = getattr(place, name)
         new = watch.watched(stage, old)
-        for where, called in [(place, name)] if owner else places(old):
-            put.append((where, called, old))
-            setattr(where, called, new)
+        for where, called in [(place, name)] if owner else known(old):
+            changed.append((where, called, old))
+            put(where, called, new)
 
     def undo() -> None:
-        for where, called, old in put:
-            setattr(where, called, old)
+        for where, called, old in changed:
+            put(where, called, old)
     return undo
 
 
@@ -313,7 +322,7 @@ def table(mode: str, prompt: str = "") -> list[tuple[str, float]]:
         uvloop.run(measured(mode, prompt, watch))
     finally:
         undo()
-    found = {stage: max(watch.spent[stage] / CALLS / 1e3 - watch.calls[stage] / CALLS * within - watch.below[stage] / CALLS * outside, 0)
+    found = {stage: max(watch.spent[stage] / 1e3 - watch.calls[stage] * within - watch.below[stage] * outside, 0) / CALLS
              for stage in dict.fromkeys(row[0] for row in STAGES) if stage in watch.spent}
     rest = total - sum(found.values())
     return [*found.items(), ("event loop, tasks, aiohttp around the handler", rest), ("a request", total)]

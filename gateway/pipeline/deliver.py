@@ -24,6 +24,7 @@ UPLOAD_IDLE_S = 30.0                             # between two reads of a reques
 UPLOAD_BYTES_PER_S = 4_096                       # slower than this on the whole is nobody who means it
 THREAD_BYTES = 16_384                            # larger compressed bodies are opened off the loop, and not by everybody's threads
 _OPENERS = ThreadPoolExecutor(2, "gateway-open")
+_NONE: Mapping[str, str] = {}
 EVENT_STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -78,6 +79,17 @@ class Client:
         """The request body, decoded, at most ``limit`` bytes. Raises body_too_large, unsupported_media_type, bad_request."""
         if (self.http.content_length or 0) > limit:
             raise GatewayError("body_too_large", f"The request body is larger than {limit} bytes.")
+        whole: bytes | None = getattr(self.http, "whole", None)
+        raw = whole if whole is not None else await self._read(limit)
+        encoding = self.headers.get("Content-Encoding")
+        if encoding is None:
+            return raw
+        if len(raw) > THREAD_BYTES:
+            return await asyncio.get_running_loop().run_in_executor(_OPENERS, opened, raw, encoding, limit)
+        return opened(raw, encoding, limit)
+
+    async def _read(self, limit: int) -> bytes:
+        """As it comes."""
         if self.headers.get("Expect", "").lower() == "100-continue":
             await self.http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         pieces: list[bytes] = []
@@ -104,13 +116,7 @@ class Client:
             pieces.append(piece)
             if content.at_eof():                     # the usual case: one read, and nothing to wait for after it
                 break
-        raw = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        encoding = self.headers.get("Content-Encoding")
-        if encoding is None:
-            return raw
-        if len(raw) > THREAD_BYTES:
-            return await loop.run_in_executor(_OPENERS, opened, raw, encoding, limit)
-        return opened(raw, encoding, limit)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     # ------------------------------------------------------------------ a stream
     async def start(self) -> None:
@@ -216,14 +222,7 @@ class Client:
             self.call.outcome = "client_gone"
 
     def _headers(self) -> dict[str, str]:
-        headers = dict(self.base_headers)
-        if self.rate_headers:
-            headers.update(self.rate_headers)
-        if self.step_headers:
-            headers.update(self.step_headers)
-        if self.route_headers:
-            headers.update(self.route_headers)
-        return headers
+        return {**self.base_headers, **(self.rate_headers or _NONE), **(self.step_headers or _NONE), **(self.route_headers or _NONE)}
 
 
 def opened(raw: bytes, encoding: str, limit: int) -> bytes:

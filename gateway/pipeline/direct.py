@@ -37,8 +37,7 @@ class Direct(web.StreamResponse):
 
     async def whole(self, body: bytes) -> None:
         """Head and body in one write."""
-        self._put(f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        await self._http.writer.drain()
+        await self._put(f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
     def begin(self) -> None:
         """A body of unknown length follows; the head leaves with its first bytes."""
@@ -47,22 +46,24 @@ class Direct(web.StreamResponse):
 
     async def write(self, data: bytes | bytearray | memoryview) -> None:
         head, self._head = self._head, ""
-        self._put(b"".join((head.encode(), b"%x\r\n" % len(data), data, b"\r\n")))
-        await self._http.writer.drain()
+        await self._put(b"".join((head.encode(), b"%x\r\n" % len(data), data, b"\r\n")))
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Also called by aiohttp when the request is over: then nothing is left to do."""
         if self._open:
             self._open = False
             chunk = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
-            self._put(b"%b%b0\r\n\r\n" % (self._head.encode(), chunk))
-            await self._http.writer.drain()
+            await self._put(b"%b%b0\r\n\r\n" % (self._head.encode(), chunk))
 
-    def _put(self, data: bytes) -> None:
+    async def _put(self, data: bytes) -> None:
+        """Waits while the client reads slower than we write."""
         transport = self._http.transport
         if transport is None or transport.is_closing():
             raise ClientConnectionResetError("the client closed the connection")
         transport.write(data)
+        protocol = self._http.protocol
+        if protocol is not None and protocol.writing_paused:
+            await protocol._drain_helper()
 
 
 @lru_cache(maxsize=4)

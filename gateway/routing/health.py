@@ -230,7 +230,8 @@ class Health:
             self._streaks.pop(key, None)
         if self.trials:
             for each in candidate.keys:
-                self.trials.pop(each, None)
+                if self.trials.get(each):        # else nobody tries yet: this was asked for before it rested, and proves nothing
+                    del self.trials[each]
         if self.breakers:
             self._close(target)
         if self._probes and self._probes.pop(key, None) is not None:

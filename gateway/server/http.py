@@ -14,6 +14,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
+from gateway.server.succession import Succession
 from gateway.wire.openai_chat.faults import render
 
 log = logging.getLogger("gateway.http")
@@ -28,7 +29,7 @@ _WORDS: Final = {
 }
 
 
-class HttpProtocol(RequestHandler):
+class HttpProtocol(Succession):
     """One connection."""
 
     _stall: asyncio.TimerHandle | None = None

@@ -2,7 +2,7 @@
 import sqlite3
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import aiosqlite
 
@@ -54,7 +54,7 @@ class SqliteFile:
         """As one call in the thread of the connection: each way there and back costs 50 µs, and the loop its turn."""
         db = self._db
         assert db is not None
-        await db._execute(_commit, db._conn, batch)
+        await cast(Any, db)._execute(_commit, db._conn, batch)
 
 
 def _commit(db: sqlite3.Connection, batch: list[Row]) -> None:

@@ -58,7 +58,8 @@ async def test_a_provider_that_dies_costs_no_client_an_answer(house, end):
     assert house.asked("a") == asked, "it rests"
     house.clock.by += 100
     assert troubled(await load(house, 40)) == []
-    assert house.asked("a") == asked + 1, "its time is over: one tries, the others go on"
+    most = 2 if end is ENDS["resets"] else 1         # a kept connection that dies unanswered is tried once more on a fresh one
+    assert asked < house.asked("a") <= asked + most, "its time is over: one tries, the others go on"
 
 
 async def test_two_of_three_may_be_dead(house):

@@ -292,3 +292,15 @@ def test_a15_an_empty_purse_is_out_at_once_and_the_next_serves():
     one.failed(first, error("out_of_credits"))
     assert one.next(NOW) is house.targets[0].candidates[1]
     assert health.blocked(first, NOW + 86_000) is not None
+
+
+def test_an_answer_that_was_asked_for_before_the_rest_is_no_trial():
+    health, first = Health(), A.candidates[0]
+    health.failed(first, error("server_error"), NOW, WALL)
+    health.succeeded(first, NOW + 1)
+    later = NOW + 1_000
+    assert health.cooldown(first, later) is None and health.trial(first, later) == "mine"
+    health.asked(first, later)
+    assert health.trial(first, later) == "soft"
+    health.succeeded(first, later + 1)
+    assert health.trial(first, later + 1) == "free"
