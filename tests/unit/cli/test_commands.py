@@ -100,6 +100,12 @@ def test_check_needs_the_file_that_was_named(typed):
     assert "nowhere.toml" in said.stderr
 
 
+def test_check_tells_every_setting_whatever_the_configuration(typed):
+    said = typed("check", "--settings", config=BAD)
+    assert said.exit_code == 0
+    assert "## `[server]`" in said.output and "| `port` | integer | `8788` |" in said.output
+
+
 def test_check_without_a_configuration_finds_the_demo(typed):
     said = typed("check", config=None)
     assert said.exit_code == 0
