@@ -2,6 +2,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import tomllib
 
 import click
@@ -91,3 +92,8 @@ def test_every_client_that_can_be_set_up_is_a_file():
     from gateway.cli.clients import CLIENTS
     shared = {"place", "writing", "asking"}
     assert {name.replace("-", "_") for name in CLIENTS} == submodules("cli/clients") - shared
+
+
+def test_the_layout_names_every_folder():
+    rows = re.findall(r"^\| `(\w+)/` \|", (PACKAGE / "README.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(rows) == sorted(folder.parent.name for folder in PACKAGE.glob("*/__init__.py"))
