@@ -4,7 +4,6 @@ from typing import Any
 import msgspec
 
 from gateway.admin.errand import Ask, Errand, Facts
-from gateway.config.available import NOT_YET
 from gateway.pipeline import shrink
 from gateway.pipeline.aside import alone
 
@@ -31,7 +30,6 @@ class CacheStatus(Facts, frozen=True):
 
 class CompressionStatus(Facts, frozen=True):
     """Prompts, made smaller. ``counts``: whatever is counted, by name."""
-    available: bool
     mode: str
     counts: dict[str, Any]
 
@@ -52,8 +50,7 @@ async def savings(visit: Errand) -> Savings:
     settings, config = ground.snapshot.cache, ground.snapshot.config
     cache = {**ground.replays.status(), "always": settings.enabled, "ttl_s": settings.ttl_s}
     return Savings(cache=msgspec.convert(cache, CacheStatus),
-                   compression=CompressionStatus(available="compression" not in NOT_YET, mode=config.compression.mode,
-                                                 counts=shrink.status(ground)))
+                   compression=CompressionStatus(mode=config.compression.mode, counts=shrink.status(ground)))
 
 
 class Preview(Ask, frozen=True):

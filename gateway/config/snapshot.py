@@ -14,8 +14,6 @@ from gateway.policy.keys import ClientKey
 from gateway.providers.registry import Provider
 from gateway.routing.combos import Plan
 
-Signature = tuple[int, int, int]
-
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Tables as they were written (with defaults), providers and keys compiled. ``source`` is None in zero-config mode."""
@@ -59,14 +57,3 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def __repr__(self) -> str:
         return f"Snapshot({len(self.providers)} providers, {len(self.keys)} keys)"
-
-
-def watch_signature(path: Path | None) -> Signature | None:
-    """Changes when the file does, also when an editor or a symlink swap replaces it; None without a readable file."""
-    if path is None:
-        return None
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino

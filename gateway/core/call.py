@@ -95,10 +95,6 @@ class Call(msgspec.Struct, kw_only=True):
     cache: str = ""                             # cache · idempotency: given again; "" = asked upstream
 
     @property
-    def failed_hops(self) -> int:
-        return sum(1 for a in self.attempts if a.error is not None and not a.committed)
-
-    @property
     def resumed(self) -> bool:
         """Was the answer of one target gone on with by another one?"""
         return any(attempt.role == "resumed" and attempt.committed for attempt in self.attempts)

@@ -78,10 +78,6 @@ def plain(text: str) -> str:
     return text.strip()[:TEXT_LIMIT]
 
 
-def is_html(body: bytes) -> bool:
-    return _HTML.match(body[:2_048].decode("utf-8", "replace")) is not None
-
-
 def phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase

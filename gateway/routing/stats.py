@@ -121,12 +121,6 @@ class Record:
         self._refresh()
         return self._mean
 
-    @property
-    def spread_ms(self) -> float:
-        """Standard deviation; what few samples cannot show is not believed to be nothing."""
-        self._refresh()
-        return self._spread
-
     def latency(self) -> tuple[float, float] | None:
         """(p95, or the mean of few samples; standard deviation) in milliseconds; None without any sample."""
         if self.noted:

@@ -18,7 +18,7 @@ from gateway.routing.health import Health
 from gateway.routing.order import ordered, unfit
 from gateway.routing.outcomes import OUTCOMES
 from gateway.routing.resolve import Resolution
-from gateway.routing.rows import Reason, Row, words
+from gateway.routing.rows import Reason, Row
 from gateway.routing.strategies import AS_LISTED, STRATEGIES
 from gateway.routing.strategies.view import View
 from gateway.tokens.estimate import reserve
@@ -270,10 +270,6 @@ class Walk:
     def exhaustion(self, now: float, wall: float) -> GatewayError:
         """The honest answer when nobody could be asked at all."""
         return exhaust.nobody(list(self.rows(now)), self.requested, now, wall)
-
-    def diagnostics(self, now: float) -> list[tuple[str, str, str]]:
-        """(label, reason, words) of everybody who would not be asked now."""
-        return [(row.target.label, row.reason, words(row, now)) for row in self.rows(now) if row.reason]
 
     def settings(self, candidate: Candidate) -> Settings:
         """What counts at this candidate: its place's own settings over the combo's over its provider's."""

@@ -3,15 +3,13 @@
 Where to: ``gateway.upstream.reach``.
 """
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from gateway.core.errors import GatewayError
 
 # Contract 8: what a client may say to the upstream itself. Nothing else of its headers is ever sent.
 FORWARDED: Final = frozenset({"anthropic-beta", "anthropic-version", "openai-beta"})
-IDEMPOTENCY: Final = frozenset({"idempotency-key"})               # when configured
-TRACING: Final = frozenset({"traceparent", "tracestate", "baggage"})  # when configured; W3C Trace Context and Baggage
 # A client's comma lists add to the operator's instead of losing against them.
 _LISTS: Final = frozenset({"anthropic-beta", "openai-beta"})
 # What describes the body that we pass on; its coding and length are ours, since it was decoded.
@@ -47,11 +45,10 @@ def base_headers(configured: Mapping[str, str], credentials: Mapping[str, str]) 
     return headers
 
 
-def outgoing(base: Mapping[str, str], client: Mapping[str, str], *, stream: bool,
-             allowed: Iterable[str] = FORWARDED) -> dict[str, str]:
-    """Complete headers of one call: ours, the account's (``base``), and of the client's (case-insensitive) the allowed ones."""
+def outgoing(base: Mapping[str, str], client: Mapping[str, str], *, stream: bool) -> dict[str, str]:
+    """Complete headers of one call: ours, the account's (``base``), and of the client's (case-insensitive) the forwarded ones."""
     headers = {**(_STREAM if stream else _JSON), **base}
-    for name in allowed:
+    for name in FORWARDED:
         value = client.get(name)
         if value is None:
             continue

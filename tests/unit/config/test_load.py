@@ -1,10 +1,8 @@
 """Which file is loaded, and what happens when it cannot be."""
-import os
 
 import pytest
 
 from gateway.config.load import ConfigError, find, load, parse
-from gateway.config.snapshot import watch_signature
 from tests.unit.config.files import PROVIDER
 
 
@@ -104,18 +102,6 @@ def test_without_any_key_there_is_demo(places):
 def test_an_empty_file_is_no_zero_config_mode(places):
     places.here.write_text("")
     assert places.load(env={"GROQ_API_KEY": "gsk_123456"}).providers == ()
-
-
-def test_the_signature_changes_with_the_file(places, tmp_path):
-    assert watch_signature(None) is None and watch_signature(places.named) is None
-    places.named.write_text("a")
-    first = watch_signature(places.named)
-    assert first == watch_signature(places.named)
-    other = tmp_path / "other"
-    other.write_text("b")
-    os.utime(other, ns=(first[0], first[0]))
-    os.replace(other, places.named)
-    assert watch_signature(places.named) != first
 
 
 def test_nothing_prints_a_secret(places):

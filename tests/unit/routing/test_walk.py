@@ -4,6 +4,7 @@ import pytest
 from gateway.core.request import ToolChoice
 from gateway.providers.registry import Ceiling, Model
 from gateway.routing.health import Health
+from gateway.routing.rows import words
 from tests.unit.routing.scene import NOW, WALL, catalog, drain, error, provider, walk
 
 HOUSE = catalog(provider("a", "m", "w", keys=2), provider("b", "m", order=1), provider("c", "m", "w", order=2))
@@ -110,7 +111,7 @@ def test_who_does_not_fit_is_passed_over_and_the_reason_is_known():
     health.failed(resting, error("timeout"), NOW, WALL)
     one = walk(house, health=health, tools={"f": None})
     assert one.next(NOW).target.label == "e/m"
-    assert one.diagnostics(NOW) == [
+    assert [(row.target.label, row.reason, words(row, NOW)) for row in one.rows(NOW) if row.reason] == [
         ("a/m", "tools", "cannot call tools"),
         ("b/m", "too_large", "takes 1000 tokens at most"),
         ("c/m", "no_account", "its provider has no key"),

@@ -28,10 +28,10 @@ function answers(cache, c) {
 
 function prompts(compression) {
   const rows = Object.entries(compression.counts).filter(([, value]) => typeof value !== "object");
-  return topped("Prompts made smaller", badge(compression.available ? compression.mode : "not in this version", compression.available && compression.mode !== "off" ? "good" : "idle"),
+  return topped("Prompts made smaller", badge(compression.mode, compression.mode !== "off" ? "good" : "idle"),
     rows.length ? table([{ head: "What", cell: ([name]) => name.replaceAll("_", " ") }, { head: "How much", num: true, cell: ([, value]) => typeof value === "number" ? count(value) : String(value) }],
       rows, { key: ([name]) => name, label: "Compression" })
-      : empty("Nothing was made smaller.", compression.available ? "Write a mode below [compression], or send the header X-FreeLLM-Compress with a request." : "A later version makes long prompts smaller before they are sent."));
+      : empty("Nothing was made smaller.", "Write a mode below [compression], or send the header X-FreeLLM-Compress with a request."));
 }
 
 async function clear(c) {
