@@ -19,10 +19,7 @@ def one_of(*values: Any) -> Unless:
 
 
 # path -> (is this value fine?, what may be written now)
-NOT_YET: Final[dict[str, tuple[Unless, str]]] = {
-    "guardrails": (one_of(), "the defaults"),
-    "auth.keys[].guards_off": (one_of(()), "nothing"),
-}
+NOT_YET: Final[dict[str, tuple[Unless, str]]] = {}
 
 
 def refuse(config: Config, problems: Problems) -> None:

@@ -11,7 +11,9 @@ from urllib.parse import unquote, urlsplit
 from gateway.config.problems import Problems
 from gateway.config.problems import render as render
 from gateway.config.schema import Config, Webhook
+from gateway.config.schema_guards import WebhookGuard
 from gateway.policy import passwords
+from gateway.policy.guardrails import injection
 from gateway.providers.registry import Provider
 from gateway.upstream import images
 
@@ -69,6 +71,18 @@ def conduct(config: Config, problems: Problems) -> None:
         problems.add("thinking.mode", "caps nothing; write max_tokens or max_effort as well")
 
 
+def guards(config: Config, problems: Problems) -> None:
+    """What the guards are given by the operator."""
+    table = config.guardrails
+    for place, pattern in enumerate(table.injection.patterns):
+        if why := injection.wrong(pattern):
+            problems.add(f"guardrails.injection.patterns[{place}]", why)
+    if len(table.injection.patterns) > injection.MAX_PATTERNS:
+        problems.add("guardrails.injection.patterns", f"are more than {injection.MAX_PATTERNS}")
+    if table.webhook.url.reveal():
+        _webhook("guardrails.webhook", table.webhook, problems)
+
+
 def _installed(*modules: str) -> bool:
     try:
         return all(importlib.util.find_spec(name) is not None for name in modules)
@@ -86,7 +100,7 @@ def observers(config: Config, problems: Problems) -> None:
         _webhook(f"webhooks[{index}]", hook, problems)
 
 
-def _webhook(path: str, hook: Webhook, problems: Problems) -> None:
+def _webhook(path: str, hook: Webhook | WebhookGuard, problems: Problems) -> None:
     from gateway.upstream.reach import Refused, check_url
 
     url = hook.url.reveal()
@@ -181,6 +195,7 @@ def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -
     found |= dict.fromkeys((passphrase(config.state.url.reveal()),))
     for hook in config.webhooks:
         found |= dict.fromkeys((hook.url.reveal(), hook.secret.reveal()))
+    found |= dict.fromkeys((config.guardrails.webhook.url.reveal(), config.guardrails.webhook.secret.reveal()))
     if known := _password(config.store.url):
         found[known] = None
     for provider in providers:

@@ -104,7 +104,8 @@ def _shape(table: ComboTable, path: str, problems: Problems) -> Shape | None:
         except (re.error, RecursionError, OverflowError) as e:
             problems.add(f"{path}.tool_filter", f"is no regular expression: {e}")
     message = table.system_message if table.system_message.strip() else ""
-    return Shape(message, keeps) if message or keeps is not None else None
+    off = frozenset(table.guards_off)
+    return Shape(message, keeps, off) if message or keeps is not None or off else None
 
 
 def tiered(steps: tuple[StepPlan, ...], table: ComboTable, path: str, problems: Problems) -> tuple[StepPlan, ...]:

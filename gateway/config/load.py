@@ -86,6 +86,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     check.server(config, problems)
     check.extras(config, problems)
     check.conduct(config, problems)
+    check.guards(config, problems)
     check.observers(config, problems)
     races.check(config, problems)
     check.admin(config, problems)

@@ -14,6 +14,7 @@ from gateway.config.schema_guards import Context as Context
 from gateway.config.schema_guards import Effort, Guard
 from gateway.config.schema_guards import Guardrails as Guardrails
 from gateway.config.schema_guards import Thinking as Thinking
+from gateway.config.schema_guards import WebhookGuard as WebhookGuard
 from gateway.config.schema_observe import Metrics as Metrics
 from gateway.config.schema_observe import Otel as Otel
 from gateway.config.schema_observe import Webhook as Webhook

@@ -3,6 +3,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from gateway.config.schema_guards import Guard
 from gateway.config.tables import Count, Dollars, Seconds, Share, Strategy, Table, doc
 
 
@@ -73,6 +74,7 @@ class ComboTable(ComboSettings, frozen=True, kw_only=True):
     targets: Annotated[tuple[ComboStep, ...], doc("Names, or tables. With the strategies auto and bandit none means all.")] = ()
     judge: Annotated[str, doc("fusion: the model that judges.")] = ""
     system_message: Annotated[str, Meta(max_length=50_000), doc("Instructions in place of the client's own.")] = ""
+    guards_off: Annotated[tuple[Guard, ...], doc("Guards that do not look at its requests.")] = ()
     tool_filter: Annotated[str, Meta(max_length=1_000), doc("Regular expression: tools with other names are left out.")] = ""
     allowed_providers: Annotated[tuple[str, ...], doc("Only targets of these providers; none = all.")] = ()
     default_tier: Annotated[str, doc("The tier that comes first; default the first of tiers.")] = ""

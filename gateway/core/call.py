@@ -91,6 +91,7 @@ class Call(msgspec.Struct, kw_only=True):
     finish: str = ""
     bytes_out: int = 0
     trace: Any = None                           # core.trace.Trace, where requests are traced
+    guard: Any = None                           # policy.guardrails.masks.Masks: what was hidden in it, where the answer depends on it
     remarks: tuple[Remark, ...] = ()            # what was done to it that nobody asked for
     cache: str = ""                             # cache · idempotency: given again; "" = asked upstream
 

@@ -47,6 +47,7 @@ def facts(call: Call) -> dict[str, object]:
         "in": usage.input if usage is not None else None, "out": usage.output if usage is not None else None,
         "stream": call.stream, "finish": call.finish or None, "error": call.error.kind if call.error is not None else None,
         **({"role": call.role} if call.role else {}),
+        **({"guards": [f"{one.what} {one.action} {one.count}" for one in call.remarks]} if call.remarks else {}),
     }
 
 
@@ -77,6 +78,8 @@ def text_line(call: Call) -> str:
         line += f" key={quoted(call.principal)}"
     if call.error is not None:
         line += f" error={call.error.kind}"
+    if call.remarks:
+        line += " guards=" + quoted(", ".join([f"{one.what} {one.action} {one.count}" for one in call.remarks]))
     if call.role:
         line += f" role={call.role}"
     return line + "\n"

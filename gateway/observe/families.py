@@ -53,6 +53,8 @@ FAMILIES: Final[dict[str, Family]] = {
     "gateway_limit_rejections_total": Family("counter", ("scope",),
                                              "Requests refused by a limit: key, budget, inflight or request_tokens."),
     "gateway_cache_total": Family("counter", ("result",), "Looks into the cache: hit, miss, or idempotency (a key's answer again)."),
+    "gateway_guards_total": Family("counter", ("guard", "action"), "Requests on which a guard, or the context, acted: masked, "
+                                   "blocked, warned, replaced, failed, trimmed."),
     "gateway_db_queue_depth": Family("gauge", (), "Requests and rows that are not in the store yet."),
     "gateway_ledger_rows_total": Family("counter", (), "Requests whose rows are on the disk."),
     "gateway_ledger_dropped_total": Family("counter", ("kind",),

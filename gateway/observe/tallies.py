@@ -79,6 +79,7 @@ class Tallies:
         self._hedges: dict[str, int] = {}
         self._refused: dict[str, int] = {}
         self._caches: dict[str, int] = {}
+        self._remarks: dict[tuple[str, str], int] = {}
 
     def add(self, call: Call) -> None:
         if not self.counting:
@@ -114,7 +115,7 @@ class Tallies:
                 row.first.add(call.first_token_at - call.started)
         if call.usage is not None:
             row.take(call.usage)
-        if call.error is not None or call.cache:
+        if call.error is not None or call.cache or call.remarks:
             self._answered_here(call)
 
     async def close(self) -> None:
@@ -133,6 +134,8 @@ class Tallies:
                 self._failovers[key] = self._failovers.get(key, 0) + 1
 
     def _answered_here(self, call: Call) -> None:
+        for remark in call.remarks:
+            self._remarks[remark.what, remark.action] = self._remarks.get((remark.what, remark.action), 0) + 1
         if call.cache:
             result = _CACHES[call.cache]
             self._caches[result] = self._caches.get(result, 0) + 1
@@ -180,6 +183,8 @@ class Tallies:
                 sums.add(name, (label,), [n])
         for labels, n in list(self._failovers.items()):
             sums.add("gateway_failovers_total", labels, [n])
+        for what, n in list(self._remarks.items()):
+            sums.add("gateway_guards_total", what, [n])
         return sums.dump()
 
 

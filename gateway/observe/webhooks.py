@@ -3,8 +3,6 @@
 Nothing of it is ever in the way of a request: telling is an append. Ten failures in a row, and an address rests for ten minutes.
 """
 import asyncio
-import hashlib
-import hmac
 import logging
 import time
 from collections import deque
@@ -18,6 +16,7 @@ from gateway.core.call import Call
 from gateway.core.clock import iso
 from gateway.core.errors import GatewayError
 from gateway.core.ids import token
+from gateway.core.signing import signed as signed
 from gateway.observe.notices import FAILED, Notices
 from gateway.pipeline.ground import Ground
 from gateway.policy.budget import Budgets
@@ -42,11 +41,6 @@ def written(event: str, data: dict[str, Any], wall: float) -> tuple[str, bytes]:
     """(a name for it, what is posted)."""
     name = "evt_" + token()
     return name, msgspec.json.encode({"id": name, "event": event, "timestamp": iso(wall), "data": data})
-
-
-def signed(secret: str, stamp: int, body: bytes) -> str:
-    """What X-Gateway-Signature says; the stamp is what X-Gateway-Timestamp says."""
-    return "sha256=" + hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
 
 
 async def deliver(hook: Webhook, event: str, name: str, body: bytes, poster: Poster, wall: float) -> int:

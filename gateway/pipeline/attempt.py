@@ -12,7 +12,7 @@ from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.core.redact import worth_hiding
 from gateway.memory.traces import Notes
-from gateway.pipeline import handoff, recall
+from gateway.pipeline import guarding, handoff, recall
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground, Lane
@@ -54,7 +54,7 @@ class Exchange(Hop):
         if ground.resumes and resumable(plan):
             self.sink = Telling(self)
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
-        self.veil = Veil(lane.secret) if worth_hiding(lane.secret) else None
+        self.veil = guarding.veiled(Veil(lane.secret) if worth_hiding(lane.secret) else None, call)
         self.notes = Notes(lane.needs) if lane.needs is not None else None
 
     @property

@@ -3,6 +3,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
+from gateway.upstream.poster import Poster
+
 BURST: Final = 10.0                              # hedges that may be saved up
 
 
@@ -30,10 +32,11 @@ class Budget:
 class Extras:
     """The extra work of one process."""
 
-    __slots__ = ("hedges", "shadows")
+    __slots__ = ("hedges", "poster", "shadows")
 
     def __init__(self) -> None:
         self.hedges = Budget()
+        self.poster = Poster()                   # asks the operator's judge
         self.shadows: dict[asyncio.Task[None], str] = {}     # -> where it goes
 
     def running(self, target: str) -> int:
@@ -52,3 +55,4 @@ class Extras:
             task.cancel()
         if running:
             await asyncio.wait(running)
+        await self.poster.close()

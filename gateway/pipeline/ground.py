@@ -22,6 +22,7 @@ from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
 from gateway.pipeline.combobook import ComboBook
 from gateway.pipeline.extras import Extras
+from gateway.pipeline.guards import compiled
 from gateway.policy.budget import Budgets
 from gateway.policy.keybook import KeyBook
 from gateway.policy.keys import KeyRing
@@ -100,6 +101,7 @@ class Ground:
         self.replays = replays or Replays()
         self.tally = tally or Tally()
         self.epoch = epoch(snapshot)
+        self.guards = compiled(snapshot.guardrails)     # None = all off
         # Quotas are read off every answer where there is anybody to choose between; else it would be for nothing.
         self.learns = sum(len(target.candidates) for target in catalog.targets) > 1
         otel = snapshot.otel

@@ -1,6 +1,6 @@
 """What is kept of a request? Limits settled, the call closed and handed to the journal, whatever the end was."""
 from gateway.core.call import Call
-from gateway.pipeline import explaining, purse
+from gateway.pipeline import explaining, guarding, purse
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.policy.limits import Reservation
@@ -24,6 +24,8 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
             reservation.settle(0, call.ended)
     if call.places and not call.decision:
         call.decision = explaining.brief(call)
+    if call.guard is not None:
+        guarding.close(call)
     if call.remarks:
         call.decision = explaining.remarked(call)
     calibrate(call, ground)

@@ -15,7 +15,7 @@ from gateway.core import request as rq
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
 from gateway.core.request import Conversation
-from gateway.pipeline import purse
+from gateway.pipeline import guarding, purse
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.attempt import Exchange, try_once
 from gateway.pipeline.booking import tried
@@ -106,7 +106,7 @@ def going_on(begun: Telling, form: str, talk: Conversation, plan: Plan) -> Plan:
     """The plan with what the next target is told."""
     request, heard, messages = plan.request, begun.encoder, list(talk.messages)
     assert heard is not None
-    sent = heard.text
+    sent = guarding.told(begun.x.call, heard.text)
     if form:
         messages.append(rq.Message("assistant", [rq.Text(sent.rstrip() if form == "plain" else sent)],
                                    extra={"prefix": True} if form == "prefix" else {}))

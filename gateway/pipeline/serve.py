@@ -27,6 +27,7 @@ from gateway.pipeline import (
     explaining,
     fit,
     fusion,
+    guarding,
     prepare,
     purse,
     recall,
@@ -103,6 +104,8 @@ async def planned(call: Call, request: Request, principal: Principal, client: Cl
     if ground.snapshot.compression.mode != "off":
         request = await shrink.shrunk(call, client, request, ground)
     plan = story.plan(call, request, principal, ground)
+    if ground.guards is not None:
+        plan = await guarding.guarded(call, plan, principal, client, ground, None if story.plan is prepare.plan else story.parse)
     if story.plan is prepare.plan:
         if retell.needed(plan, principal.manner, ground.snapshot.thinking):
             plan = await retell.retold(call, plan, client, ground, principal.manner)

@@ -80,6 +80,7 @@ def smaller(wire: str, raw: bytes, aim: Aim, filters: tuple[Any, ...], rest: Cal
 def reparsed(call: Call, request: Request, raw: bytes) -> Request:
     """The request that these bytes are, with what was found out about the one that they come from."""
     made = WIRES[request.wire].parse_request(raw, request.operation, call.path_model, call.path_stream)
+    made.model = request.model                       # which may be another name than the body's
     made.session_hint, made.fetched, made.clean = request.session_hint, request.fetched, made.clean and request.clean
     old = request.body
     if isinstance(old, Asked) and isinstance(made.body, Asked):

@@ -58,6 +58,7 @@ class Shape(msgspec.Struct, frozen=True):
     """What a combo makes of the requests to it. ``keeps`` matches the names of tools that stay."""
     system_message: str = ""
     keeps: re.Pattern[str] | None = None
+    guards_off: frozenset[str] = frozenset()
 
 
 class StepPlan(msgspec.Struct, frozen=True, kw_only=True):

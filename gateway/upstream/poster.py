@@ -26,13 +26,22 @@ class Poster:
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool, timeout_s: float) -> int:
         """The status of the answer. Raises Refused, or GatewayError("transport") in words that hold no address."""
+        return (await self.ask(url, body, headers, private=private, timeout_s=timeout_s, limit=MAX_ANSWER))[0]
+
+    async def ask(self, url: str, body: bytes, headers: Mapping[str, str], *, private: bool, timeout_s: float,
+                  limit: int) -> tuple[int, bytes]:
+        """(status, what it said, cut off behind ``limit`` bytes). Raises as ``post`` does."""
         if not private:
             check_url(url)
         try:
             async with asyncio.timeout(timeout_s):
                 async with self._session(private).post(URL(url), data=body, headers=headers, allow_redirects=False) as reply:
-                    await reply.content.read(MAX_ANSWER)
-                    return reply.status
+                    said = bytearray()
+                    async for piece in reply.content.iter_any():
+                        said += piece
+                        if len(said) >= limit:
+                            break
+                    return reply.status, bytes(said[:limit])
         except TimeoutError:
             raise GatewayError("timeout", f"no answer within {timeout_s:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as exc:

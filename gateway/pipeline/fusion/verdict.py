@@ -14,7 +14,7 @@ import msgspec
 from gateway.core import events as ev
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import attempts
+from gateway.pipeline import attempts, guarding
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.attempt import Exchange, try_once
 from gateway.pipeline.deliver import Client
@@ -89,7 +89,7 @@ async def given(draft: Draft, kind: str, panel: Panel) -> None:
     panel.kind = kind
     x = draft.x
     x.call.response_id, x.call.panel = panel.call.response_id, panel
-    x.client, x.plan, x.same, x.whole, x.veil = panel.client, panel.plan, False, None, None
+    x.client, x.plan, x.same, x.whole, x.veil = panel.client, panel.plan, False, None, guarding.veiled(None, panel.call)
     x.turn.touched = True
     await sink(x).close(list(draft.events))
 
@@ -98,6 +98,7 @@ async def given(draft: Draft, kind: str, panel: Panel) -> None:
 async def judged(answers: Sequence[Draft], panel: Panel) -> None:
     call, ground = part(panel.call, "judge", panel.ground), panel.ground
     call.response_id, call.panel, panel.judge, panel.kind = panel.call.response_id, panel, call, "judge"
+    call.guard = panel.call.guard                    # members are told and say placeholders; the answer has the caller's own values
     plan = await summoned(answers, panel)
     try:
         await attempts.run(call, plan, panel.client, ground, WAY)

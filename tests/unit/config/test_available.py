@@ -2,7 +2,7 @@
 import msgspec
 import pytest
 
-from gateway.config.available import NOT_YET, at
+from gateway.config.available import NOT_YET, at, one_of
 from gateway.config.decode import peel, schema
 from gateway.config.schema import Config, Table
 from tests.unit.config.files import good, refused, upstream
@@ -10,10 +10,13 @@ from tests.unit.config.files import good, refused, upstream
 KEY = '[[auth.keys]]\nname = "a"\nkey = "k"\n'
 
 
-@pytest.mark.parametrize(("text", "path"), [
-    ('[guardrails.pii]\nrequests = "mask"', "guardrails.pii"),
+@pytest.mark.parametrize(("row", "text", "path"), [
+    ({"server.workers": (one_of(1), "1")}, "[server]\nworkers = 2", "server.workers"),
+    ({"guardrails": (one_of(), "the defaults")}, '[guardrails.pii]\nrequests = "mask"', "guardrails.pii"),
 ])
-def test_it_is_refused_by_its_path(text, path):
+def test_it_is_refused_by_its_path(row, text, path, monkeypatch):
+    good(text)
+    monkeypatch.setattr("gateway.config.available.NOT_YET", row)
     problems = refused(text)
     assert list(problems) == [path]
     assert problems[path].startswith("not available in this version")

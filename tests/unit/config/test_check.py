@@ -38,6 +38,11 @@ def test_an_open_door_is_refused():
     (KEY + '[[auth.keys]]\nname = "laptop"\nkey = "other"', "auth.keys[1].name"),
     (KEY + '[[auth.keys]]\nname = "b"\nkey = "gw-test-key"', "auth.keys[1].key"),
     (PROVIDER + PROVIDER, "providers[1].id"),
+    ('[thinking]\nmode = "cap"\n', "thinking.mode"),
+    ('[[auth.keys]]\nname = "a"\nkey = "k-123456"\nthinking = "cap"\n', "auth.keys[0].thinking"),
+    ('[guardrails.injection]\naction = "warn"\npatterns = ["fine", "(a+)+b"]\n', "guardrails.injection.patterns[1]"),
+    ('[guardrails.webhook]\nurl = "http://127.0.0.1:9/judge"\n', "guardrails.webhook.url"),
+    ('[guardrails.webhook]\nurl = "judge"\n', "guardrails.webhook.url"),
 ])
 def test_what_is_wrong(text, path):
     assert list(refused(text)) == [path]
