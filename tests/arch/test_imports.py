@@ -13,7 +13,7 @@ IO = frozenset({"asyncio", "aiohttp", "socket", "sqlite3", "aiosqlite", "http", 
 TIMELESS = ("stream", "routing")        # clock and randomness are handed in
 
 # Installed and imported only by the feature that needs them, on first use.
-HEAVY = frozenset({"rich", "jsonschema_rs", "json_repair", "prometheus_client", "click", "cryptography"})
+HEAVY = frozenset({"rich", "jsonschema_rs", "prometheus_client", "click", "cryptography"})
 
 
 def test_the_layers_hold():
