@@ -206,7 +206,7 @@ async def read_turn(x: Exchange, source: Source) -> None:
         now = clock.now()
         attempt.waiting_from = 0.0
         attempt.upstream_s += now - began
-        if data and turn.fast and not sink.listens:
+        if turn.fast and x.same and data and not sink.listens:
             n_used = source.run(data)
             if n_used:
                 turn.run(source.said)

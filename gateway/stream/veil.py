@@ -66,6 +66,8 @@ class Veil:
 
     def _plain(self, events: list[Event]) -> bool:
         """Is all that these say visible text of the first choice, and none of it suspect?"""
+        if len(events) == 1 and type(only := events[0]) is Text and not only.choice:
+            return not self.suspects(only.text)      # nearly every read of a stream
         said: list[str] = []
         for event in events:
             kind = type(event)

@@ -130,6 +130,11 @@ def _named(data: bytes) -> list[Frame] | None:
     lines = data.split(b"\n")
     if len(lines) % 3 != 1 or CR in data:
         return None
+    if len(lines) == 4:
+        name, line = lines[0], lines[1]
+        if name[:7] != b"event: " or line[:6] != DATA or len(line) < 7 or len(name) < 8:
+            return None
+        return [(name[7:].decode("utf-8", "replace"), line[6:])]
     out: list[Frame] = []
     for name, line, blank in zip(lines[0::3], lines[1::3], lines[2::3], strict=False):
         if blank or name[:7] != b"event: " or line[:6] != DATA or len(line) < 7 or len(name) < 8:

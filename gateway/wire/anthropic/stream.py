@@ -15,7 +15,7 @@ from gateway.core.redact import redact
 from gateway.wire import lenient
 from gateway.wire.anthropic.faults import fault_of
 from gateway.wire.anthropic.schema import COPIED, NAME, STOP_IN, Frame, Json, More, arguments, dump, read_usage
-from gateway.wire.sse import CR, LF, Splitter
+from gateway.wire.sse import CR, DATA, LF, Splitter
 
 _frame = msgspec.json.Decoder(Frame)
 _more = msgspec.json.Decoder(More)
@@ -23,6 +23,7 @@ _BLANK: Final = b" \t\n\r"
 
 # How a frame of text begins that may pass unread, and the lines of one.
 _NAME: Final = b"event: content_block_delta"
+_N_NAME: Final = len(_NAME)
 _HEAD: Final = b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta",'
 _LINES: Final = 3
 # Blocks that say nothing by themselves: their deltas do, or (a fallback notice) nothing does.
@@ -32,11 +33,12 @@ _QUIET: Final = frozenset({"text", "thinking", "redacted_thinking", "fallback"})
 class Decoder:
     """One stream. ``same``: events carry frames for a client of this format, with ``model`` as the name it is shown."""
 
-    __slots__ = ("_splitter", "_same", "_model", "_blocks", "_inputs", "_extras", "_last", "_usage", "_n_blocks", "_dense",
+    __slots__ = ("_limit", "_splitter", "_same", "_model", "_blocks", "_inputs", "_extras", "_last", "_usage", "_n_blocks", "_dense",
                  "_plain", "_next", "_half", "said")
 
     def __init__(self, same: bool, model: str, max_frame_bytes: int) -> None:
         self._splitter = Splitter(max_frame_bytes)
+        self._limit = max_frame_bytes
         self._same = same
         self._model = model
         self._blocks: dict[int, str] = {}        # index -> type of the blocks that are open
@@ -53,6 +55,8 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[ev.Event]:
         out: list[ev.Event] = []
+        if data[:_N_NAME] == _NAME and self._texts(data, out):
+            return out
         for name, frame in self._splitter.feed(data):
             self._take(name, frame, out)
             if out and type(out[-1]) is ev.Fault:
@@ -91,6 +95,33 @@ class Decoder:
         return len(lines) // _LINES
 
     # ------------------------------------------------------------------ frames
+    def _texts(self, data: bytes, out: list[ev.Event]) -> bool:
+        """A read that is nothing but text, framed as everybody does, needs not be looked at frame by frame."""
+        if not self._splitter.idle or self._half or len(data) > self._limit or CR in data:
+            return False
+        lines = data.split(b"\n")
+        if len(lines) % _LINES != 1 or lines[-1]:
+            return False
+        same = self._same
+        for at in range(0, len(lines) - 1, _LINES):
+            line = lines[at + 1]
+            if lines[at] != _NAME or lines[at + 2] or line[:6] != DATA:
+                out.clear()
+                return False
+            raw = line[6:]
+            try:
+                text = _more.decode(raw).delta.text
+            except msgspec.MsgspecError:
+                out.clear()
+                return False
+            if same:
+                out.append(ev.Text(text, raw))
+            elif text:
+                out.append(ev.Text(text))
+        if self._next:
+            self._decide("".join([event.text for event in out]))     # type: ignore[attr-defined]
+        return True
+
     def _take(self, name: str | None, data: bytes, out: list[ev.Event]) -> None:
         if name is not None and name != "content_block_delta":
             return self._lenient(name, data, out)

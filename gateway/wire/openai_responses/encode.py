@@ -65,10 +65,12 @@ class Encoder:
             hot = self._hot
             if hot is not None and type(event) is ev.Text and not event.choice:
                 if event.raw is None and hot.lead:
-                    if event.text:
+                    text = event.text
+                    if text:
                         self.even = False
-                        hot.texts.append(event.text)
-                        out += (hot.lead, quoted(event.text), hot.tail % paper.next())
+                        hot.texts.append(text)
+                        paper.number = number = (paper.number if paper.stale is None else paper.last()) + 1
+                        out.append(b"%b%b" % (hot.lead, quoted(text)) + hot.tail % number)
                     continue
                 if event.raw is not None and self.even:
                     hot.texts.append(event.text)
