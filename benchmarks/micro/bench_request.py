@@ -22,6 +22,7 @@ from gateway.core.call import Call
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.serve import serve
 from gateway.server import compose
+from gateway.server.run import settle_memory
 from gateway.surfaces.routes import ROUTES
 from gateway.wire import WIRES
 
@@ -177,6 +178,7 @@ async def prepared(mode: str):
 
 async def measured(mode: str) -> float:
     once = await prepared(mode)
+    settle_memory()
     best = float("inf")
     for _ in range(RUNS):
         began = time.process_time_ns()

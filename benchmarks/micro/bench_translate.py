@@ -23,6 +23,7 @@ from gateway.core import events as ev
 from gateway.core.call import Call
 from gateway.pipeline.serve import serve
 from gateway.server import compose
+from gateway.server.run import settle_memory
 from gateway.surfaces.routes import ROUTES
 from gateway.wire import WIRES
 from gateway.wire.base import Outbound, Shown
@@ -88,6 +89,7 @@ async def prepared(surface: str, wire: str):
 
 async def measured(surface: str, wire: str) -> float:
     once = await prepared(surface, wire)
+    settle_memory()
     best = float("inf")
     for _ in range(RUNS):
         began = time.process_time_ns()

@@ -72,7 +72,7 @@ def parse(call: Call, client: Client, body: bytes) -> Request:
 
 
 def _json(body: bytes, kind: str, operation: Operation) -> Request:
-    if FORM in kind:
+    if FORM in kind.lower():
         raise GatewayError("unsupported_media_type", "Send the body as application/json.", param="content-type")
     try:
         doc, _ = load(body)
@@ -93,7 +93,7 @@ def _length(value: Any) -> int:
 
 
 def _form(body: bytes, kind: str, operation: Operation) -> Request:
-    if FORM not in kind:
+    if FORM not in kind.lower():                     # media types are read without regard to case (RFC 9110, 8.3.1)
         raise GatewayError("unsupported_media_type", f"Send the body as {FORM}.", param="content-type")
     found = form.read(body, kind)
     size = found.size(operation.field)

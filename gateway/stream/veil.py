@@ -4,6 +4,7 @@ A key in one piece never comes so far (``core.redact.Scrubber`` looks at the byt
 arguments, it is only seen in what leaves. The end of a text that may become the key waits for what follows; a first look at the
 beginning of the key keeps everything else from waiting, and costs some hundred nanoseconds a read.
 """
+import re
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -14,17 +15,21 @@ from gateway.core.redact import MASK, spelled_out
 
 HEAD: Final = 6                              # so much of a key is worth waiting for
 _PIECES: Final = frozenset({Text, ev.Reasoning, ev.Refusal, ev.ToolArgs})
-_SAYING: Final = _PIECES | {ev.ToolCall}
+_SAYING: Final = _PIECES | {ev.ToolCall, ev.ToolStart}
+# What an escape leaves open at the end of a piece of JSON text; an even number of backslashes is none.
+_BEGUN_ESCAPE: Final = re.compile(r"(\\+)(u[0-9a-fA-F]{0,3})?\Z").search
 _ENDS: Final = frozenset({ev.Finish, ev.End, ev.Fault})
 
 
 class _Flow:
-    """One text on its way: the last that left, too short to matter, and what waits."""
-    __slots__ = ("tail", "held", "last")
+    """One text on its way: the last that left, too short to matter, and what waits; ``n_cut`` of it because an escape is cut."""
+    __slots__ = ("tail", "held", "last", "json", "n_cut")
 
-    def __init__(self) -> None:
+    def __init__(self, json: bool = False) -> None:
         self.tail = self.held = ""
         self.last: Any = None
+        self.json = json                         # a call's arguments: a key may be written with escapes
+        self.n_cut = 0
 
 
 class Veil:
@@ -58,6 +63,9 @@ class Veil:
             elif kind is ev.ToolCall:
                 out.append(self._call(event))    # type: ignore[arg-type]
             else:
+                if kind is ev.ToolStart:
+                    key = (ev.ToolArgs, event.choice, event.index)                  # type: ignore[attr-defined]
+                    self._flows[key] = _Flow(json=event.kind != "custom")           # type: ignore[attr-defined]
                 if kind in _ENDS and self.holding:
                     self._release(out)
                 out.append(event)
@@ -82,9 +90,11 @@ class Veil:
         flow = self._flows.get(key)
         if flow is None:
             flow = self._flows[key] = _Flow()
-        n_sent, text = len(flow.tail), flow.tail + flow.held + event.text
-        text, n_sent = self._blotted(text, n_sent)
-        n_open = self._n_open(text)
+        fresh, flow.n_cut = flow.held + event.text, 0
+        if flow.json and "\\" in fresh:
+            fresh, flow.n_cut = _readable(fresh), _n_cut(fresh)
+        text, n_sent = self._blotted(flow.tail + fresh, len(flow.tail))
+        n_open = self._n_open(text[:len(text) - flow.n_cut]) + flow.n_cut
         leaving, waiting = text[n_sent:max(n_sent, len(text) - n_open)], text[max(n_sent, len(text) - n_open):]
         if leaving == event.text:
             out.append(event)
@@ -117,20 +127,31 @@ class Veil:
         """Nothing follows. Half a key and more is as good as one."""
         for flow in self._flows.values():
             if flow.held:
-                known = len(flow.tail) + len(flow.held)
+                known = len(flow.tail) + len(flow.held) if len(flow.held) > flow.n_cut else 0
                 self.touched = True
                 out.append(_retold(flow.last, MASK if 2 * known >= len(self._secret) else flow.held))
                 flow.held = flow.tail = ""
         self.holding = False
 
     def _call(self, event: ev.ToolCall) -> ev.ToolCall:
-        arguments = event.arguments
-        if "\\u00" in arguments:
-            arguments = spelled_out(arguments.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        arguments = _readable(event.arguments)
         if self._secret not in arguments and self._secret not in event.name:
             return event
         self.touched = True
         return replace(event, arguments=arguments.replace(self._secret, MASK), name=event.name.replace(self._secret, MASK))
+
+
+def _readable(arguments: str) -> str:
+    """JSON text without escapes that could hide a key."""
+    if "\\u00" not in arguments:
+        return arguments
+    return spelled_out(arguments.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _n_cut(text: str) -> int:
+    """Length of the escape that is cut at the end of a piece."""
+    found = _BEGUN_ESCAPE(text)
+    return 1 + len(found[2] or "") if found is not None and len(found[1]) % 2 else 0
 
 
 def _retold(event: Any, text: str) -> Event:

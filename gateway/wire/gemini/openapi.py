@@ -7,7 +7,9 @@ https://ai.google.dev/api/caching#Schema
 from typing import Any, Final
 from urllib.parse import unquote
 
+from gateway.core.bounded import LruMap
 from gateway.wire.gemini.schema import Json
+from gateway.wire.lenient import dump
 
 _TYPES: Final = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"})
 _FORMATS: Final = {"STRING": frozenset({"date-time"}), "NUMBER": frozenset({"float", "double"}),
@@ -18,6 +20,8 @@ _LIMITS: Final = ("minimum", "maximum")
 _BRANCHES: Final = ("anyOf", "oneOf")
 MAX_DEPTH: Final = 24                            # levels below the root
 MAX_NODES: Final = 4_000                         # references that refer to references grow without bound
+MOST_REMEMBERED: Final = 16_384                  # bytes of a schema
+_known: Final[LruMap[bytes, Json | None]] = LruMap(512)
 
 
 def clean(schema: Any) -> Json:
@@ -26,7 +30,19 @@ def clean(schema: Any) -> Json:
 
 
 def parameters(schema: Json | None) -> Json | None:
-    """A function's parameters: an object at the top, None for one without properties (which the API refuses)."""
+    """A function's parameters: an object at the top, None for one without properties (which the API refuses).
+
+    Tools come with every request of a conversation, so what was made of one is remembered. It is shared: nobody may change it.
+    """
+    key = dump(schema or {})
+    if len(key) > MOST_REMEMBERED:
+        return _parameters(schema)
+    if key not in _known:
+        _known.put(key, _parameters(schema))
+    return _known[key]
+
+
+def _parameters(schema: Json | None) -> Json | None:
     made = clean(schema or {})
     if "anyOf" in made:
         made = _united(made["anyOf"])

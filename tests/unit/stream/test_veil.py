@@ -1,9 +1,10 @@
 """A key that no frame says and all of them together do is not seen by the client."""
+import json
 from typing import Any
 
 import pytest
 
-from gateway.core.events import End, Event, Finish, Meta, Reasoning, Text, ToolArgs, ToolCall
+from gateway.core.events import End, Event, Finish, Meta, Reasoning, Text, ToolArgs, ToolCall, ToolStart
 from gateway.stream.veil import Veil
 
 KEY = "sk-prov-0123456789abcdefgh"
@@ -67,6 +68,27 @@ def test_arguments_are_looked_at_whole_live_and_with_escapes() -> None:
     out = play(live)
     assert "".join([e.text for e in out if isinstance(e, ToolArgs) and e.index == 0]) == '{"a":"[redacted]"}'
     assert "".join([e.text for e in out if isinstance(e, ToolArgs) and e.index == 1]) == "{}"
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_a_key_of_escapes_that_are_cut_anywhere_is_blotted_out(size: int) -> None:
+    """Live arguments: each piece by itself says nothing but half an escape."""
+    escaped = "".join([f"\\u{ord(sign):04x}" if n % 3 else sign for n, sign in enumerate(KEY)])
+    text = '{"path":"C:\\\\u0041","é":"\\u00e9\\n","a":"' + escaped + '"}'
+    live: list[Event] = [ToolStart(0, "c", "f"), *[ToolArgs(0, text[at:at + size]) for at in range(0, len(text), size)]]
+    said = "".join([event.text for event in play(*[[event] for event in live]) if isinstance(event, ToolArgs)])
+    assert KEY[6:] not in json.loads(said)["a"] and json.loads(said) == json.loads(text) | {"a": json.loads(said)["a"]}
+    assert json.loads(said)["a"].endswith("[redacted]")
+
+
+def test_free_text_for_a_tool_is_no_json() -> None:
+    live: list[Event] = [ToolStart(0, "c", "patch", kind="custom"), ToolArgs(0, "say \\u00"), ToolArgs(0, "41 and \\")]
+    assert [event.text for event in play(live) if isinstance(event, ToolArgs)] == ["say \\u00", "41 and \\"]
+
+
+def test_half_an_escape_at_the_very_end_is_told_as_it_came() -> None:
+    live: list[Event] = [ToolStart(0, "c", "f"), ToolArgs(0, '{"a":"\\u00')]
+    assert "".join([event.text for event in play(live) if isinstance(event, ToolArgs)]) == '{"a":"\\u00'
 
 
 def test_frames_that_pass_unread_are_suspected_in_time() -> None:

@@ -59,6 +59,9 @@ async def test_a_form_goes_on_with_its_file_untouched(upstream, gateway, http):
     async with http.post(base + "/v1/audio/transcriptions", data=UPLOAD, headers={"Content-Type": FORM}) as reply:
         assert await reply.json() == {"text": "hello"}
     assert up.requests[0].body == UPLOAD.replace(b"ears", b"m") and up.requests[0].headers["content-type"] == FORM
+    odd = FORM.replace("multipart/form-data", "Multipart/Form-Data")
+    async with http.post(base + "/v1/audio/transcriptions", data=UPLOAD, headers={"Content-Type": odd}) as reply:
+        assert await reply.json() == {"text": "hello"}
 
 
 async def test_a_failure_moves_on_within_the_model_and_never_to_another(upstream, gateway, http):
@@ -87,6 +90,7 @@ BAD = [
     ("/v1/rerank", b'{"query":"x"}', "application/json", 404, "model"),
     ("/v1/audio/transcriptions", b"{}", "application/json", 415, "content-type"),
     ("/v1/audio/transcriptions", UPLOAD[:-9], FORM, 400, None),
+    ("/v1/images/generations", UPLOAD, FORM.upper(), 415, "content-type"),
     ("/v1/audio/transcriptions", UPLOAD, "multipart/form-data", 400, "content-type"),
     ("/v1/audio/transcriptions", b"--xyz--\r\n", FORM, 400, "file"),
     ("/v1/files", b"{}", "application/json", 404, None),

@@ -1,7 +1,7 @@
 """JSON Schema in Google's terms, and back."""
 import pytest
 
-from gateway.wire.gemini.openapi import MAX_NODES, clean, json_schema, parameters
+from gateway.wire.gemini.openapi import MAX_NODES, MOST_REMEMBERED, clean, json_schema, parameters
 
 
 def object_of(**properties):
@@ -59,6 +59,16 @@ def test_parameters_are_an_object_or_nothing():
     united = parameters({"anyOf": [{**object_of(a={"type": "string"}), "required": ["a"]},
                                    {**object_of(a={"type": "string"}, b={"type": "integer"}), "required": ["a", "b"]}]})
     assert united == {"type": "OBJECT", "properties": {"a": {"type": "STRING"}, "b": {"type": "INTEGER"}}, "required": ["a"]}
+
+
+def test_what_was_made_of_a_tool_serves_its_next_request():
+    def tool(text):
+        return object_of(a={"type": "string", "description": text})
+
+    first = parameters(tool("x"))
+    assert parameters(tool("x")) is first and parameters(tool("y")) != first
+    large = tool("x" * MOST_REMEMBERED)
+    assert parameters(large) == parameters(large) and parameters(large) is not parameters(large)
 
 
 def test_alternatives_that_only_demand_are_dropped():
