@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.core.call import Call
 from gateway.core.errors import GatewayError
-from gateway.pipeline import explaining, handoff, hedge, purse, resume, shadow
+from gateway.pipeline import explaining, fit, handoff, hedge, purse, resume, shadow
 from gateway.pipeline.asking import ask
 from gateway.pipeline.attempt import Exchange, deliver_salvage, try_once
 from gateway.pipeline.booking import tried
@@ -39,7 +39,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     walk = Walk(plan.resolution, plan.request, ground.health, plan.input_tokens, call.started, asked, settings.sticky_ttl_s)
     search = Search(call, plan, client, ground, way, walk)
     explaining.begin(search)
-    if settings.shadow and way.races:
+    if settings.shadow and way.races and not call.attempts:
         shadow.cast(search)
     spares: list[Hop] = []
     timed_out = False
@@ -67,6 +67,8 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     for x in sorted(spares, key=lambda x: -x.said):
         if await way.salvage(x):
             return
+    if not timed_out and (shorter := await fit.shorter(call, search.plan, ground)) is not None:
+        return await run(call, shorter, client, ground, way)
     raise nobody_left(search, timed_out)
 
 

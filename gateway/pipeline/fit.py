@@ -1,6 +1,7 @@
 """Is a dialogue too long for everybody who could answer it? Then, where the operator allows it, it is made to fit the largest window.
 
-As long as one target has room nothing is left out: that one answers. What was left out is told in the record (``call.remarks``).
+As long as one target has room nothing is left out: that one answers. Where no window is known, the refusal tells. What was left out
+stands in the record (``call.remarks``).
 """
 import logging
 from math import inf
@@ -43,6 +44,15 @@ async def fitted(call: Call, plan: Plan, ground: Ground) -> Plan:
     call.retold = True
     call.remarks += (Remark("context", "trimmed", found.messages + found.results + found.thoughts, f"left out: {found.words}"),)
     return replanned(plan, request, ground)
+
+
+async def shorter(call: Call, plan: Plan, ground: Ground) -> Plan | None:
+    """Somebody whose window nobody knew refused the size: the plan for the size that this taught. None: that was not it."""
+    if ground.snapshot.context.overflow != "trim" or plan.told is not None \
+            or not any(attempt.error is not None and attempt.error.kind == "context_too_large" for attempt in call.attempts):
+        return None
+    made = await fitted(call, plan, ground)
+    return made if made is not plan else None
 
 
 def widest(plan: Plan, ground: Ground) -> float:

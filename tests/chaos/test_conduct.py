@@ -58,6 +58,20 @@ async def test_nothing_is_left_out_as_long_as_somebody_has_room(gateway, upstrea
     assert "left out" not in json.dumps(large.requests[0].json())
 
 
+async def test_a_window_that_nobody_knew_is_learned_from_the_refusal(gateway, upstream):
+    def answer(asked):
+        if len(asked.body) < 6_000:
+            return say.reply("hello")
+        return say.error(400, "This model's maximum context length is 1600 tokens. However, your messages resulted in 4000 tokens.",
+                         code="context_length_exceeded")
+    up = await upstream(answer)
+    base_url = await gateway(client_key() + provider(up) + '[context]\noverflow = "trim"\n')
+    got = await ask(base_url, {"model": "m", **WIRES["openai-chat"](LONG)}, stream=False)
+    assert got.status == 200, got.body
+    told = json.dumps(up.requests[-1].json())
+    assert len(up.requests) == 2 and "left out" in told and "the last question" in told
+
+
 async def test_a_last_turn_that_is_too_long_by_itself_is_still_refused(gateway, upstream):
     body = {"messages": [{"role": "user", "content": "word " * 3_000}]}
     assert await sent(gateway, upstream, "openai-chat", body, '[context]\noverflow = "trim"\n', models=MODELS, status=413) is None

@@ -7,6 +7,7 @@ from gateway.core.signing import signed
 from gateway.mock import script as say
 from tests.conftest import client_key, provider
 from tests.talk import AUTH, ask
+from tests.unit.pipeline.fusion.panels import FAST, house, member
 
 MAIL, OTHER, CARD = "jo.doe@mail.example.com", "ann@other.example", "4111 1111 1111 1111"
 KEY = "sk-proj-" + "a1B2c3D4" * 5
@@ -245,3 +246,24 @@ async def test_without_guards_nothing_is_looked_at(gateway, upstream):
     up, base_url = await start(gateway, upstream, say.reply(f"hi {OTHER}"), "")
     got = await asked(base_url, "openai-chat", f"I am {MAIL}", False)
     assert MAIL in up.requests[0].body.decode() and OTHER in said(got)
+
+
+@pytest.mark.parametrize("strategy", ["synthesize", "best_of"])
+async def test_a_panel_and_its_judge_see_placeholders_and_the_client_its_own_values(gateway, upstream, strategy):
+    ups, base_url, _ = await house(gateway, upstream, member("Dear [EMAIL_1].", say.reply("So, [EMAIL_1]: yes.")), member("Dear [EMAIL_1], no."),
+                                   more=FAST + PII)
+    got = await ask(base_url, {"model": "fusion", "messages": [{"role": "user", "content": f"I am {MAIL}"}],
+                               "fusion": {"strategy": strategy}}, stream=False)
+    assert got.status == 200, got.body
+    assert MAIL in got.json["choices"][0]["message"]["content"] and b"EMAIL_1" not in got.body
+    assert not any(MAIL in request.body.decode() for up in ups for request in up.requests)
+
+
+async def test_calls_that_leave_as_they_come_are_told_whole(gateway, upstream):
+    up, base_url = await start(gateway, upstream, say.tool_stream("mail", ['{"to": "[EM', 'AIL_1]", ', '"cc": "x"}']),
+                               '[stream]\ntool_calls = "live"\n' + PII)
+    got = await ask(base_url, {"model": "m", "messages": [{"role": "user", "content": MAIL}],
+                               "tools": [{"type": "function", "function": {"name": "mail", "parameters": TOOL}}]}, stream=True)
+    pieces = [call["function"].get("arguments", "") for frame in got.frames for choice in frame["choices"]
+              for call in choice["delta"].get("tool_calls", ())]
+    assert json.loads("".join(pieces)) == {"to": MAIL, "cc": "x"}
