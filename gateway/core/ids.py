@@ -3,13 +3,14 @@ import itertools
 import os
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_SIGNS = bytes(ord(_ALPHABET[byte % 62]) for byte in range(256))
 _PROCESS = os.urandom(6).hex()
 _counter = itertools.count(1)
 
 
 def token(length: int = 24) -> str:
     """Random letters and digits."""
-    return "".join([_ALPHABET[b % 62] for b in os.urandom(length)])
+    return os.urandom(length).translate(_SIGNS).decode()
 
 
 def request_id() -> str:

@@ -28,6 +28,7 @@ from gateway.wire.openai_responses.told import Told, alike, by_hand
 from gateway.wire.openai_responses.told import of as told_by
 from gateway.wire.sse import END
 
+_OPENING: Final = b'event: %b\ndata: {"type":"%b","sequence_number":%d,"response":%b}\n\n'
 _DELTA: Final = b"event: response.output_text.delta\ndata: "
 _PART: Final = {ev.Text: ("message", "output_text"), ev.Refusal: ("message", "refusal"),
                 ev.Reasoning: ("reasoning", "summary_text")}
@@ -106,8 +107,9 @@ class Encoder:
             paper.copy("response.created", own.told.sequence_number if own.told is not None else number_in(raw), raw)
             return
         self._base = skeleton(self._shown, paper.id, own.created if own else 0)
-        paper.write("response.created", response=self._base)
-        paper.write("response.in_progress", response=self._base)
+        written = dump(self._base)
+        for kind in ("response.created", "response.in_progress"):
+            paper.out.append(_OPENING % (kind.encode(), kind.encode(), paper.next(), written))
 
     def _ours(self, raw: bytes) -> bytes:
         """An upstream's frame about a response that is kept here under a name of ours."""
