@@ -12,10 +12,11 @@ class Wire:
 
     def __init__(self, version=HttpVersion11, keep_alive=True, method="POST", closing=False):
         self.version, self.keep_alive, self.method = version, keep_alive, method
-        self.transport = self.writer = self
+        self.transport = self.protocol = self
         self.closing = closing
         self.written: list[bytes] = []
         self.drained = 0
+        self.writing_paused = True
 
     def is_closing(self):
         return self.closing
@@ -23,7 +24,7 @@ class Wire:
     def write(self, data):
         self.written.append(data)
 
-    async def drain(self):
+    async def _drain_helper(self):
         self.drained += 1
 
 
