@@ -28,8 +28,7 @@ from benchmarks.micro.bench_request import MODES
 from benchmarks.micro.timing import timed
 from gateway.config.load import loads
 from gateway.server import compose
-from gateway.server.http import HttpServer
-from gateway.server.listen import dispatcher
+from gateway.server.listen import Listener
 from gateway.upstream.h1.connection import Connection
 
 CONFIG: Final = """
@@ -196,9 +195,7 @@ class Whole:
     async def open(self) -> None:
         await self.parts.store.open()
         self.parts.transports["network"]._dialer = self  # type: ignore[attr-defined]
-        server = HttpServer(dispatcher(self.desk, compose.office(self.desk, self.parts)), handler_cancellation=True, access_log=None,
-                            auto_decompress=False)
-        self.client = server()
+        self.client = Listener(self.desk, self.parts)._server()
         self.client.connection_made(Side(self._heard))
 
     async def connect(self, origin: Any) -> Connection:

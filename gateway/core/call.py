@@ -101,6 +101,14 @@ class Call(msgspec.Struct, kw_only=True):
         return any(attempt.role == "resumed" and attempt.committed for attempt in self.attempts)
 
     @property
+    def answering(self) -> Attempt | None:
+        """Whose request it was in the end: the attempt that answered, else the last one."""
+        attempts = self.attempts
+        if not attempts or attempts[-1].committed:
+            return attempts[-1] if attempts else None
+        return next((attempt for attempt in reversed(attempts) if attempt.committed), attempts[-1])
+
+    @property
     def key(self) -> str:
         """Name of the client key."""
         return self.principal
@@ -118,4 +126,5 @@ class Call(msgspec.Struct, kw_only=True):
     @property
     def upstream_s(self) -> float:
         """Of its time, what was spent waiting for upstreams; the rest is ours and the client's."""
-        return sum([attempt.upstream_s for attempt in self.attempts])
+        attempts = self.attempts
+        return attempts[0].upstream_s if len(attempts) == 1 else sum([attempt.upstream_s for attempt in attempts])

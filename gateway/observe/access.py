@@ -64,26 +64,19 @@ def json_line(call: Call) -> str:
 def text_line(call: Call) -> str:
     """``name=value`` of everything that is known; the client's own words are quoted where they could be mistaken."""
     usage, request, started = call.usage, call.request, call.started
-    line = (f"time={stamp(int(call.wall))} id={call.id} surface={call.surface} status={call.status} outcome={call.outcome}"
-            f" attempts={len(call.attempts)} ms={(call.ended - started) * 1000:.1f}")
-    if call.first_token_at:
-        line += f" ttft_ms={(call.first_token_at - started) * 1000:.1f}"
-    if request is not None:
-        line += f" model={quoted(request.model)}"
-    if call.routed:
-        line += f" routed={quoted(call.routed)} finish={call.finish}"
-    if usage is not None:
-        line += f" in={usage.input} out={usage.output}"
-    if call.principal:
-        line += f" key={quoted(call.principal)}"
-    if call.error is not None:
-        line += f" error={call.error.kind}"
-    if call.remarks:
-        line += " guards=" + quoted(", ".join([f"{one.what} {one.action} {one.count}" for one in call.remarks]))
-    if call.role:
-        line += f" role={call.role}"
-    return line + "\n"
+    ttft = f" ttft_ms={(call.first_token_at - started) * 1000:.1f}" if call.first_token_at else ""
+    model = f" model={quoted(request.model)}" if request is not None else ""
+    routed = f" routed={quoted(call.routed)} finish={call.finish}" if call.routed else ""
+    tokens = f" in={usage.input} out={usage.output}" if usage is not None else ""
+    key = f" key={quoted(call.principal)}" if call.principal else ""
+    error = f" error={call.error.kind}" if call.error is not None else ""
+    guards = " guards=" + quoted(", ".join([f"{one.what} {one.action} {one.count}" for one in call.remarks])) if call.remarks else ""
+    role = f" role={call.role}" if call.role else ""
+    return (f"time={stamp(int(call.wall))} id={call.id} surface={call.surface} status={call.status} outcome={call.outcome}"
+            f" attempts={len(call.attempts)} ms={(call.ended - started) * 1000:.1f}{ttft}{model}{routed}{tokens}"
+            f"{key}{error}{guards}{role}\n")
 
 
+@lru_cache(maxsize=1_024)
 def quoted(value: str) -> str:
     return value if _PLAIN(value) else orjson.dumps(value).decode()

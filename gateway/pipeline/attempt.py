@@ -30,7 +30,7 @@ from gateway.stream.turn import Turn
 from gateway.stream.veil import Veil
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.fetch import BYTES_ONLY, with_bytes
-from gateway.upstream.guard import FORWARDED, outgoing
+from gateway.upstream.guard import forwards, outgoing
 from gateway.upstream.transport import Outgoing, Reply
 from gateway.wire.base import Outbound
 from gateway.wire.change import changed
@@ -128,7 +128,7 @@ async def try_once(x: Exchange) -> None:
         opening = x.client.wire.open
         request.conversation = await aside(opening, request) if len(request.raw) > LARGE_BYTES else opening(request)
     headers = lane.headers_stream if request.stream else lane.headers_whole
-    if any(name in x.client.headers for name in FORWARDED):
+    if forwards(x.client.headers):
         headers = outgoing(lane.headers_account, x.client.headers, stream=request.stream)
     if x.ground.traced:
         headers = carried(x, headers)

@@ -68,8 +68,8 @@ def headers(call: Call, answering: Attempt | None, ground: Ground) -> dict[str, 
 
 def brief(call: Call) -> str:
     """The decision of a request that is over, in a few words."""
-    answered = next((attempt for attempt in reversed(call.attempts) if attempt.committed), None)
-    if answered is None:
+    answered = call.answering
+    if answered is None or not answered.committed:
         return f"none of {call.places} by {call.strategy}"
     text = f"{answered.label} is {answered.rank} of {call.places} by {call.strategy}"
     if answered.role == "resumed":

@@ -113,8 +113,11 @@ async def doubled(call: Call, ground: Ground) -> bool:
 def settle(call: Call) -> None:
     """The request is over, its attempts are charged."""
     hold = call.hold
-    total = sum(map(paid, call.attempts))
-    if any(attempt.cost_usd is None and attempt.price is not None for attempt in call.attempts):
+    total, counted = 0, True
+    for attempt in call.attempts:
+        total += paid(attempt)
+        counted = counted and (attempt.cost_usd is not None or attempt.price is None)
+    if not counted:
         total = max(total, hold.reserved)            # an answer without counts: what was set aside stands
     hold.settle(total)
 

@@ -53,7 +53,7 @@ def calibrate(call: Call, ground: Ground) -> None:
     usage, asked = call.usage, call.request
     if usage is not None and asked is not None and not call.retold and not usage.estimated and not asked.images and call.attempts:
         estimated = estimate_request(asked)
-        answered = next((attempt for attempt in reversed(call.attempts) if attempt.committed), call.attempts[-1])
+        answered = call.answering or call.attempts[-1]
         ground.calibration.learn(answered.model, estimated, usage.input)
         if asked.model != answered.model:
             ground.calibration.learn(asked.model, estimated, usage.input)

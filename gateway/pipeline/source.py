@@ -69,6 +69,9 @@ class Source:
         kind = self.reply.headers.get("Content-Type", "").lower()
         expected = not self.x.plan.request.stream and kind.startswith("application/json")
         data = await self.reply.read(BODY_LIMIT) if expected else await self.reply.chunk()
+        if expected and data[:1] == b"{":
+            self.x.whole = self._scrubber.replace(data) if self._scrubber else data
+            return b""
         own = self.wire.content_type
         if streams(data, kind) or (own in OTHER_STREAMS and kind.startswith(own)):
             return data

@@ -282,7 +282,10 @@ class Walk:
     @property
     def rank(self) -> int:
         """The place of the candidate that ``next`` gave last, in the order of now, from 1."""
-        return next((i for i, leg in enumerate(self.legs, 1) if leg is self._leg), 0)
+        legs = self.legs
+        if legs and legs[0] is self._leg:
+            return 1
+        return next((i for i, leg in enumerate(legs, 1) if leg is self._leg), 0)
 
     @property
     def current(self) -> Leg | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import HttpVersion11, StreamReader
 from aiohttp.http import StreamWriter
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 
 if TYPE_CHECKING:
     from gateway.server.succession import Succession
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 HEAD_BYTES: Final = 8_190                    # aiohttp's bound for a line; here for all of them
 START: Final = b"POST /v1/"
 _END: Final = b"\r\n\r\n"
+_LENGTH: Final = b"ength: "                  # of Content-Length, whose other letters may be large or small
+_FIELD: Final = b"\ncontent-length: "
+_STAYS: Final = b"keep-alive"
+MAX_DIGITS: Final = 18
 # Fields that say something about the connection or the framing of the body, beside Content-Length.
 _ODD: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"te", b"trailer", b"http2-settings", b"proxy-connection"})
 
@@ -29,7 +33,7 @@ class Plain:
     version = HttpVersion11
     keep_alive = True
 
-    def __init__(self, raw_path: str, headers: CIMultiDict[str], content_length: int, whole: bytes | None, content: StreamReader,
+    def __init__(self, raw_path: str, headers: CIMultiDictProxy[str], content_length: int, whole: bytes | None, content: StreamReader,
                  protocol: "Succession") -> None:
         self.raw_path = raw_path
         self.headers = headers
@@ -54,10 +58,17 @@ class Plain:
         """aiohttp: it was answered. There are no uploads to tidy up."""
 
 
-class Head:
-    """Reads heads, one connection's after the other."""
+Said = tuple[str, CIMultiDictProxy[str]]
+Read = tuple[str, CIMultiDictProxy[str], int, int]           # path, headers without the length, the length, where the body begins
 
-    __slots__ = ("on_header", "on_url", "_fields", "_paths", "_parser", "_n_begun")
+
+class Head:
+    """Reads heads, one connection's after the other.
+
+    Most of a client differ in the length of the body at most: what the last one said is known by its other bytes.
+    """
+
+    __slots__ = ("on_header", "on_url", "_fields", "_paths", "_parser", "_n_begun", "_last", "_said")
 
     def __init__(self) -> None:
         self._fields: dict[bytes, bytes] = {}
@@ -65,36 +76,47 @@ class Head:
         self.on_header = self._fields.setdefault             # no Python runs for a field
         self.on_url = self._paths.append
         self._n_begun = 0
-        self._parser = HttpRequestParser(self)
+        self._parser: HttpRequestParser | None = None        # made when there is something to parse
+        self._last = b""                                     # head, without the digits of its length …
+        self._said: Said | None = None                       # … and what it said
 
     def on_message_begin(self) -> None:
         self._n_begun += 1
 
-    def read(self, data: bytes) -> tuple[str, CIMultiDict[str], int, int] | None:
-        """(path, headers, length of the body, where it begins) of a read that begins with a plain request; None: it does not."""
+    def read(self, data: bytes) -> Read | None:
+        """Of a read that begins with a plain request; None: it does not."""
         end = data.find(_END, 0, HEAD_BYTES) + len(_END)
-        if end < len(_END):
+        at = data.find(_LENGTH, 0, end) + len(_LENGTH)
+        after = data.find(b"\r", at, end)
+        if end < len(_END) or not 0 < after - at <= MAX_DIGITS or not data[at:after].isdigit() \
+                or data[at - len(_FIELD):at].lower() != _FIELD:
             return None
-        fields, paths, parser = self._fields, self._paths, self._parser
+        n_body = int(data[at:after])
+        if len(data) > end + n_body:
+            return None
+        rest = data[:at] + data[after:end]
+        if rest != self._last or self._said is None:
+            self._last, self._said = rest, self._parsed(data[:end])
+            if self._said is None:
+                return None
+        path, headers = self._said
+        return path, headers, n_body, end
+
+    def _parsed(self, head: bytes) -> Said | None:
+        fields, paths = self._fields, self._paths
         fields.clear()
         paths.clear()
         self._n_begun = 0
+        parser = self._parser = HttpRequestParser(self)      # the body is counted, so its parser is of no more use then
         try:
-            parser.feed_data(data)
+            parser.feed_data(head)
         except (HttpParserError, HttpParserUpgrade):
             return None
-        if self._n_begun != 1 or len(paths) != 1 or parser.get_http_version() != "1.1":
-            return None
-        names = {name.lower() for name in fields}
-        if len(names) != data.count(b"\n", 0, end) - 2 or not names.isdisjoint(_ODD):
-            return None                                      # something comes twice
-        headers = CIMultiDict([(name.decode("ascii"), value.decode("utf-8", "surrogateescape")) for name, value in fields.items()])
-        length = headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdigit()) or headers.get("Connection", "keep-alive").lower() != "keep-alive":
-            return None
-        n_body = int(length)
-        if len(data) != end + n_body:
-            if len(data) > end + n_body:
-                return None
-            self._parser = HttpRequestParser(self)           # the rest of the body is counted, not read by a parser
-        return paths[0].decode("ascii", "replace"), headers, n_body, end
+        named = {name.lower(): value for name, value in fields.items()}
+        if self._n_begun != 1 or len(paths) != 1 or parser.get_http_version() != "1.1" or b"content-length" not in named \
+                or len(named) != head.count(b"\n") - 2 or named.get(b"connection", _STAYS).lower() != _STAYS \
+                or not named.keys().isdisjoint(_ODD):
+            return None                                      # or something comes twice
+        headers = CIMultiDict([(name.decode("ascii"), value.decode("utf-8", "surrogateescape")) for name, value in fields.items()
+                               if name.lower() != b"content-length"])
+        return paths[0].decode("ascii", "replace"), CIMultiDictProxy(headers)

@@ -29,7 +29,7 @@ _NOTHING: Final = (0, 0, 0, 0, 0, 0)
 
 def request_values(id_: int, call: Call) -> tuple[Any, ...]:
     """In the order of ``REQUEST``."""
-    asked, target = call.request, answering(call)
+    asked, target = call.request, call.answering
     latency_s, upstream_s = max(call.ended - call.started, 0.0), call.upstream_s
     return (id_, call.wall, plain(call.id), call.surface, call.wire, call.operation,
             plain(asked.model if asked is not None else call.path_model),
@@ -52,16 +52,6 @@ def attempt_values(id_: int, n: int, attempt: Attempt, started: float) -> tuple[
             ms(attempt.first_token_at - started) if attempt.first_token_at else None, ms(attempt.ended - started),
             ms(attempt.upstream_s), *counts(attempt.usage), attempt.cost_usd, plain(attempt.upstream_id),
             plain(attempt.upstream_model), int(attempt.drift), attempt.role)
-
-
-def answering(call: Call) -> Attempt | None:
-    """Whose request it was in the end: the attempt that answered, else the last one."""
-    attempts = call.attempts
-    if not attempts:
-        return None
-    if attempts[-1].committed:
-        return attempts[-1]
-    return next((attempt for attempt in reversed(attempts) if attempt.committed), attempts[-1])
 
 
 def how(attempt: Attempt) -> str:

@@ -4,7 +4,6 @@ from math import log
 from typing import Any, Final
 
 from gateway.core.call import Attempt, Call
-from gateway.store.records import answering
 
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
@@ -44,7 +43,7 @@ def statements(calls: Iterable[Call]) -> list[tuple[str, tuple[Any, ...], list[A
     spreads: dict[tuple[Any, ...], dict[int, int]] = {}
     for call in calls:
         hour = int(call.wall) // HOUR_S * HOUR_S
-        target = answering(call)
+        target = call.answering
         provider, model = (target.provider, target.model) if target is not None else ("", "")
         _use(call, usage, (hour, provider, model, call.principal, call.client))
         for one in call.attempts:

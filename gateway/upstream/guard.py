@@ -45,6 +45,14 @@ def base_headers(configured: Mapping[str, str], credentials: Mapping[str, str]) 
     return headers
 
 
+def forwards(client: Mapping[str, str]) -> bool:
+    """Does this client say anything that is for the upstream?"""
+    for name in FORWARDED:                       # a loop: any() costs twice the look-ups
+        if name in client:
+            return True
+    return False
+
+
 def outgoing(base: Mapping[str, str], client: Mapping[str, str], *, stream: bool) -> dict[str, str]:
     """Complete headers of one call: ours, the account's (``base``), and of the client's (case-insensitive) the forwarded ones."""
     headers = {**(_STREAM if stream else _JSON), **base}

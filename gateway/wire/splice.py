@@ -1,15 +1,15 @@
 """How is a field of a JSON object changed without re-encoding the rest? Bytes that nobody had to touch stay as they came.
 
-``model`` in a small body is the common case and is done on the bytes alone; everything else takes the top level apart into raw
-values (views, not copies) and puts it together again. Nested values are never decoded, so numbers, escapes and key order of what
-a caller wrote survive. From some kilobytes on the second way is also the quicker one: 100 KB cost 50 µs, searching them 100.
+``model`` alone is the common case and is done on the bytes alone; everything else takes the top level apart into raw values
+(views, not copies) and puts it together again. Nested values are never decoded, so numbers, escapes and key order of what a
+caller wrote survive.
 """
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-SMALL: Final = 4_096                             # bytes up to which a body is searched; larger ones are taken apart
+SMALL: Final = 4_096                             # bytes up to which a body is searched for whatever may be in it
 
 _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encode = msgspec.json.encode
@@ -22,18 +22,22 @@ def set_model(raw: bytes, old: str, new: str, more: bytes = b"") -> bytes | None
     ``old`` is the decoded top-level value. The key may stand once only, unescaped: any escaped spelling of it contains
     ``\\u006`` (all its letters do), so without that sequence a single occurrence is the top-level one.
     """
-    if not old or b"\\u006" in raw:
+    # Backwards: in a long text that is the quicker way, and most clients write the model behind the messages.
+    if not old or (b"\\" in raw and raw.rfind(b"\\u006") >= 0):
         return None
-    at = raw.find(b'"model"')
-    if at < 0 or raw.find(b'"model"', at + 7) >= 0:
+    at = raw.rfind(b'"model"')
+    if at < 0 or raw.rfind(b'"model"', 0, at) >= 0:
         return None
-    start = _skip_blank(raw, at + 7)
-    if raw[start:start + 1] != b":":
-        return None
-    start = _skip_blank(raw, start + 1)
-    value = _encode(old)
-    if not raw.startswith(value, start):
-        return None
+    value, start = _encode(old), at + 8
+    if raw[at + 7:start] != b":" or not raw.startswith(value, start):
+        start = _skip_blank(raw, at + 7)
+        if raw[start:start + 1] != b":":
+            return None
+        start = _skip_blank(raw, start + 1)
+        if not raw.startswith(value, start):
+            return None
+    if old == new and not more:
+        return raw
     view, end = memoryview(raw), raw.rindex(b"}")
     return b"".join((view[:start], _encode(new), view[start + len(value):end], more, view[end:]))
 

@@ -28,7 +28,8 @@ def same_format(request: Request, to: Outbound) -> bytes:
         and any(message.role == "developer" for message in body.messages or ())
     if not request.clean or developer or (isinstance(body, Body) and STRICT & to.flags):
         return _rewritten(request, to, developer)
-    if len(raw) <= splice.SMALL and to.stream == request.stream and not (to.drop_params or to.rename_params or EITHER & to.flags):
+    if to.stream == request.stream and not (to.drop_params or to.rename_params or EITHER & to.flags) \
+            and (len(raw) <= splice.SMALL or raw.rfind(b"null") < 0):
         fast = _spliced(raw, body, to)
         if fast is not None:
             return fast

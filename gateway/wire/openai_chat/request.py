@@ -74,7 +74,7 @@ def check_top(raw: bytes, body: Options, found: Findings) -> None:
     if (body.max_tokens is not None and body.max_tokens <= 0) or (getattr(body, "max_completion_tokens", None) or 1) <= 0:
         found.clean = False
     # a large body is taken apart in any case before it goes on, and its nulls are left out then
-    if found.clean and len(raw) <= SMALL and _NULL.search(raw) is not None:
+    if found.clean and len(raw) <= SMALL and b"null" in raw and _NULL.search(raw) is not None:
         found.clean = all(bytes(value) != b"null" for value in fields(raw).values())
 
 

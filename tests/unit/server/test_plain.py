@@ -43,7 +43,8 @@ def test_what_a_plain_request_says_is_read():
     asking(more="Expect: 100-continue\r\n"), asking(more="Transfer-Encoding: chunked\r\n"), asking(more="host: other\r\n"),
     asking(more=f"Content-Length: {len(BODY)}\r\n"), asking(length="+5"), asking(length="0x5"), asking(length=""), asking(length="٣"),
     asking() + b"POST / HTTP/1.1\r\n", asking() + asking(), asking()[:40], asking(more="X-A: b\r\n c\r\n"), asking(more="X-A: b\n"),
-    asking(more="X A: b\r\n"), asking(more="X-A: \0\r\n"), asking(more=f"X-A: {'b' * 9_000}\r\n"), b"", b"\r\n\r\n", b"\x16\x03\x01",
+    asking().replace(b"Host", b"X-Length: 5\r\nHost"), asking().replace(b"Content-Length: ", b"Content-Length:"),
+    asking().replace(b"Content-Length: ", b"X-Content-Length: "), asking(more="X A: b\r\n"), asking(more="X-A: \0\r\n"), asking(more=f"X-A: {'b' * 9_000}\r\n"), b"", b"\r\n\r\n", b"\x16\x03\x01",
 ])
 def test_what_is_not_plain_is_left_to_aiohttp(data):
     assert Head().read(data) is None
@@ -54,6 +55,15 @@ def test_a_reader_forgets_what_it_could_not_read():
     for data in (asking(more="Expect: 100-continue\r\n"), asking()[:-5], asking()):
         found = head.read(data)
     assert found is not None and found[0] == "/v1/chat/completions" and "expect" not in found[1]
+
+
+def test_heads_that_differ_in_their_length_alone_are_read_once_and_all_others_anew():
+    head = Head()
+    first, longer = head.read(asking()), head.read(asking(BODY + b"  "))
+    assert longer[1] is first[1] and longer[2] == first[2] + 2
+    other = head.read(asking(more="X-Session-Id: 7\r\n"))
+    assert other[1]["x-session-id"] == "7" and "x-session-id" not in head.read(asking())[1]
+    assert head.read(asking(path="/v1/messages"))[0] == "/v1/messages"
 
 
 @pytest.mark.parametrize("cut", [1, 60, 140, len(asking()) - len(BODY) - 1, len(asking()) - len(BODY), len(asking()) - 3])
