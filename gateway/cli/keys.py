@@ -131,7 +131,11 @@ def limits(row: dict[str, Any]) -> str:
 
 
 def money(spent: float, budget: float) -> str:
-    return f"${spent:,.2f} of ${budget:,.2f}" if budget else f"${spent:,.2f}" if spent else ""
+    """Small sums in more digits: $0.00 of $0.00 would tell nothing."""
+    def told(usd: float) -> str:
+        return f"${usd:,.4f}" if 0 < usd < 0.1 else f"${usd:,.2f}"
+
+    return f"{told(spent)} of {told(budget)}" if budget else told(spent) if spent else ""
 
 
 @command.command("create")

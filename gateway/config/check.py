@@ -43,6 +43,9 @@ def server(config: Config, problems: Problems) -> None:
     for index, origin in enumerate(table.cors_allow_origins):
         if origin != "*" and not _origin(origin):
             problems.add(f"server.cors_allow_origins[{index}]", 'must be "*" or an origin such as "https://app.example"')
+        elif origin == "*" and not config.auth.keys and not config.auth.required:
+            problems.warn(f"server.cors_allow_origins[{index}]", "without client keys any web page that is open on this machine may "
+                          "spend your keys; name the origins, or add a client key")
     if bool(table.tls_cert) != bool(table.tls_key):
         missing = "tls_key" if table.tls_cert else "tls_cert"
         problems.add(f"server.{missing}", "is missing; HTTPS needs tls_cert and tls_key")

@@ -53,6 +53,7 @@ class Request(msgspec.Struct, kw_only=True):
     format: Format | None = None
     max_tokens: int | None = None
     n: int = 1
+    made: int = 0                                # answers that are paid for, where that may be more than ``n``
     chars: int = 0
     images: int = 0
     include_usage: bool = False

@@ -61,12 +61,17 @@ def needed(request: Request, ground: Ground) -> int:
     return estimate_request(request, ground.calibration.factor(request.model)) + reserve(request.max_tokens)
 
 
+def longest(request: Request, tokens: int) -> int:
+    """All that was asked for; ``tokens``, set aside of the key's rate, hold one short answer and are corrected later."""
+    n_each = reserve(request.max_tokens)
+    return tokens - n_each + max(request.max_tokens or 0, n_each) * max(request.n, request.made, 1)
+
+
 def request(request: Request, principal: Principal, client: Client, ground: Ground) -> Reservation:
     """Take the key's limits. Raises body_too_large (token budget) or limited; a refusal charges nothing."""
-    tokens = needed(request, ground)
-    budget = ground.snapshot.limits.request_max_tokens
-    if budget and tokens > budget:
-        raise GatewayError("body_too_large", f"This request needs about {tokens} tokens; the limit is {budget}.",
+    tokens, budget = needed(request, ground), ground.snapshot.limits.request_max_tokens
+    if budget and (most := longest(request, tokens)) > budget:
+        raise GatewayError("body_too_large", f"This request may need about {most} tokens; the limit is {budget}.",
                            code="request_token_budget")
     now = ground.clock.now()
     if principal.limited:

@@ -82,7 +82,8 @@ def bound(target: Target, n_input: int, request: Request) -> int:
     rate = at(price, n_input)
     longest = model.max_output or (model.context or 0) - n_input
     silent = model.kind in _SILENT or request.operation in EMBEDDINGS
-    n_output = 0 if silent else min(filter(None, (request.max_tokens, max(longest, 0))), default=OUTPUT_UNKNOWN) * max(request.n, 1)
+    n_each = 0 if silent else min(filter(None, (request.max_tokens, max(longest, 0))), default=OUTPUT_UNKNOWN)
+    n_output = n_each * max(request.n, request.made, 1)
     usd = n_input * max(rate.input, rate.cache_write or 0.0) + n_output * max(rate.output, rate.reasoning or 0.0)
     return round(usd * NANOS / 1_000_000)
 

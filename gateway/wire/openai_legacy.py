@@ -43,8 +43,14 @@ def parse_completion(raw: bytes) -> rq.Request:
     limit = body.max_tokens if body.max_tokens is not None and body.max_tokens > 0 else None
     return rq.Request(
         wire="openai-chat", raw=raw, body=body, model=body.model or "", stream=body.stream or False, max_tokens=limit,
-        n=body.n or 1, chars=_size(body.prompt) + len(body.suffix or ""), clean=found.clean, operation="completions",
-        include_usage=bool(options and options.include_usage and body.stream))
+        n=body.n or 1, made=_n_made(body), chars=_size(body.prompt) + len(body.suffix or ""), clean=found.clean,
+        operation="completions", include_usage=bool(options and options.include_usage and body.stream))
+
+
+def _n_made(body: Completion) -> int:
+    """``best_of`` answers are made for each prompt, whatever is shown of them."""
+    several = isinstance(body.prompt, list) and not isinstance(body.prompt[0], int)
+    return max(body.n or 1, body.best_of or 1) * (len(body.prompt) if several else 1)
 
 
 def _check_prompt(prompt: Any) -> None:

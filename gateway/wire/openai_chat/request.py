@@ -79,11 +79,8 @@ def check_top(raw: bytes, body: Options, found: Findings) -> None:
 
 
 def _max_tokens(body: Body) -> int | None:
-    """max_tokens ≤ 0 is unset; max_completion_tokens is its newer name."""
-    for value in (body.max_tokens, body.max_completion_tokens):
-        if value is not None and value > 0:
-            return value
-    return None
+    """≤ 0 is unset; max_completion_tokens is the newer name. Of two the larger: which one an upstream obeys is not known here."""
+    return max((value for value in (body.max_tokens, body.max_completion_tokens) if value is not None and value > 0), default=None)
 
 
 # ---------------------------------------------------------------- messages

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import root
+from gateway.cli.keys import money
 from gateway.mock.script import reply
 from gateway.policy import passwords
 from tests.conftest import client_key, provider
@@ -139,3 +140,9 @@ def test_provider_keys_are_kept_sealed_listed_and_removed(typed, monkeypatch, tm
     assert all(b"canary" not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert typed("providers", "remove", "groq", "two").exit_code == 0
     assert typed("providers", "remove", "groq", "two").exit_code == 1
+
+
+@pytest.mark.parametrize(("spent", "budget", "told"), [
+    (0.0, 0.0, ""), (0.0, 20.0, "$0.00 of $20.00"), (0.0012, 0.001, "$0.0012 of $0.0010"), (1234.5, 0.0, "$1,234.50")])
+def test_small_sums_are_not_told_as_nothing(spent, budget, told):
+    assert money(spent, budget) == told

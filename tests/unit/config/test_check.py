@@ -98,3 +98,9 @@ def test_problems_are_one_line_each():
 def test_what_opens_the_operator_s_side_must_be_good(text, path):
     problems = refused(text)
     assert path in problems and "secret" not in problems[path]
+
+
+def test_any_page_without_client_keys_is_a_warning():
+    text = '[server]\ncors_allow_origins = ["*"]\n' + PROVIDER
+    assert [where for where, _ in good(text).warnings] == ["server.cors_allow_origins[0]"]
+    assert not good(text + KEY).warnings

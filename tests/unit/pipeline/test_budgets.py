@@ -211,3 +211,20 @@ async def test_several_answers_are_set_aside_each(upstream, gateway, http):
     base = await gateway(provider(up, models=PRICED) + client_key(budget_usd_day="0.0025"))
     assert (await said(http, base, n=3))[0] == 402 and not up.requests
     assert (await said(http, base, n=2))[0] != 402
+
+
+async def test_of_two_limits_of_an_answer_the_larger_is_set_aside(upstream, gateway, http):
+    up = await upstream(counted())
+    models = PRICED.replace("max_output = 1000", "max_output = 100000")
+    base = await gateway(provider(up, models=models) + client_key(budget_usd_day="0.01"))
+    assert (await said(http, base, max_tokens=1, max_completion_tokens=50_000))[0] == 402 and not up.requests
+    assert (await said(http, base, max_tokens=50_000, max_completion_tokens=1))[0] == 402 and not up.requests
+
+
+@pytest.mark.parametrize("more", [{"prompt": ["Hi"] * 30}, {"prompt": [[1, 2]] * 30}, {"prompt": "Hi", "best_of": 30}])
+async def test_every_answer_of_a_completion_is_set_aside_shown_or_not(upstream, gateway, http, more):
+    up = await upstream(counted())
+    models = PRICED.replace("max_output", "completions = true, max_output")
+    base = await gateway(provider(up, models=models) + client_key(budget_usd_day="0.02"))
+    assert (await said(http, base, "/v1/completions", **more))[0] == 402 and not up.requests
+    assert (await said(http, base, "/v1/completions", prompt=[1, 2, 3]))[0] != 402
