@@ -49,8 +49,9 @@ def parse_completion(raw: bytes) -> rq.Request:
 
 def _n_made(body: Completion) -> int:
     """``best_of`` answers are made for each prompt, whatever is shown of them."""
-    several = isinstance(body.prompt, list) and not isinstance(body.prompt[0], int)
-    return max(body.n or 1, body.best_of or 1) * (len(body.prompt) if several else 1)
+    prompt = body.prompt
+    n_prompts = len(prompt) if isinstance(prompt, list) and not isinstance(prompt[0], int) else 1
+    return max(body.n or 1, body.best_of or 1) * n_prompts
 
 
 def _check_prompt(prompt: Any) -> None:
