@@ -98,7 +98,7 @@ async def test_a05_p2c_does_not_lead_with_an_open_one(gateway, upstream):
     await house.trip("a")
     asked = house.asked("a")
     assert set(firsts(house, 300)) == {"b", "c"}
-    assert set(await house.via(10)) == {"b", "c"}
+    assert set(await house.via(10)) <= {"b", "c"}    # the quicker of two that are drawn, which may be one of them each time
     assert house.asked("a") == asked
 
 

@@ -303,7 +303,8 @@ class Decoder:
         if self._reader.half and not self._same:
             out.append(ev.Text("\ufffd"))
         if not self._ledger.items and not self._reader.told:
-            for index, item in enumerate(response.get("output") or ()):
+            said = response.get("output")
+            for index, item in enumerate(said if isinstance(said, list) else ()):
                 if isinstance(item, dict):
                     self._reader.whole_item(index, item, out)
         if isinstance(response.get("usage"), dict):
