@@ -143,8 +143,11 @@ class Finish(Event):
     stop_sequence: str | None = None
 
 
-class Fault(Event):
-    """The upstream said in-band that it failed, or the turn found out; always the last event of a turn."""
+class Fault(Event, gc=True):
+    """The upstream said in-band that it failed, or the turn found out; always the last event of a turn.
+
+    Seen by the collector, unlike the others: an error knows the frames that it was raised through, and they know it.
+    """
     error: GatewayError
 
 

@@ -32,7 +32,16 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
     charge(call)
     if call.hold is not None:
         purse.settle(call)
+    forget_frames(call)
     ground.journal.add(call)
+
+
+def forget_frames(call: Call) -> None:
+    """An error holds the frames that it came through, and they hold everything of the request, its ground included. Records outlive
+    it, and only the collector would find the circle."""
+    for error in (call.error, *[attempt.error for attempt in call.attempts]):
+        if error is not None:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
 
 
 def charge(call: Call) -> None:

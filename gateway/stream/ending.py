@@ -31,7 +31,7 @@ EMPTY: Final[dict[str, str | None]] = {
 }
 
 
-class Ending(msgspec.Struct, gc=False):
+class Ending(msgspec.Struct):
     """What a choice leaves with: the rest of its events, its calls, its reason. ``error`` instead when it fails."""
     events: list[Event]
     calls: list[ToolCall] = []
