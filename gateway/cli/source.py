@@ -21,15 +21,21 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def inherited(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Written before a command's own command it means that as well: `gateway keys -c FILE create NAME` is not another store."""
+    return value or (context.parent.params.get(option.name or "") if context.parent is not None else None) or value
+
+
 def config_option(command: F) -> F:
     """``--config``, the same on every command."""
     return click.option("--config", "-c", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                        callback=inherited,
                         help="The configuration. Else $GATEWAY_CONFIG, ./gateway.toml, the user's, the system's; with "
                              "none of them the gateway uses the provider keys it finds in the environment.")(command)
 
 
 def json_option(command: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
+    return click.option("--json", "as_json", is_flag=True, callback=inherited, help="Print JSON for programs.")(command)
 
 
 def snapshot_or_exit(config: Path | None) -> Snapshot:

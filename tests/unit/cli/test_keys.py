@@ -146,3 +146,9 @@ def test_provider_keys_are_kept_sealed_listed_and_removed(typed, monkeypatch, tm
     (0.0, 0.0, ""), (0.0, 20.0, "$0.00 of $20.00"), (0.0012, 0.001, "$0.0012 of $0.0010"), (1234.5, 0.0, "$1,234.50")])
 def test_small_sums_are_not_told_as_nothing(spent, budget, told):
     assert money(spent, budget) == told
+
+
+def test_a_configuration_and_json_named_before_the_command_mean_it_as_well(typed, tmp_path):
+    before = ("keys", "--config", str(tmp_path / "keys.toml"))
+    assert "there is a client key 'laptop' already" in typed(*before, "create", "laptop", config=None).output
+    assert json.loads(typed(*before, "--json", "list", config=None).stdout)[0]["name"] == "laptop"
