@@ -17,7 +17,7 @@ from gateway.routing.resolve import Resolution, resolve
 from gateway.stream.turn import Rules
 from gateway.tokens.estimate import estimate_request
 from gateway.upstream import images
-from gateway.wire.bounds import crowded
+from gateway.wire.bounds import crowded, spelled
 from gateway.wire.problems import invalid
 
 
@@ -40,6 +40,8 @@ def parse(call: Call, client: Client, body: bytes) -> Request:
     if kind is not None and kind.partition(";")[0].strip().lower() in FORM_TYPES:
         raise GatewayError("unsupported_media_type", f"Send the body as application/json, not {kind[:60]!r}.",
                            param="content-type")
+    if not spelled(body):
+        raise bad_request("Invalid request: the body is not UTF-8.")
     if wrong := crowded(body):
         path, what = wrong
         raise invalid(path, what) if path else bad_request(f"Invalid request: {what}.")

@@ -19,6 +19,7 @@ from gateway.surfaces.routes import Door
 from gateway.wire import WIRES
 
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
+_NAMES = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z, \t-]{1,4096}")
 EXPOSED = ("X-Request-ID, request-id, X-Routed-Via, X-Fallback-Attempts, X-Fallback-Trail, X-Fallback-Detail, X-Gateway-Decision, "
            "X-FreeLLM-Cache, Retry-After, retry-after-ms, "
            "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
@@ -74,6 +75,7 @@ def preflight(headers: Mapping[str, str], allowed: tuple[str, ...], methods: lis
     made = cors(headers, allowed)
     if "Access-Control-Allow-Origin" in made:
         made["Access-Control-Allow-Methods"] = ", ".join([*methods, "OPTIONS"])
-        made["Access-Control-Allow-Headers"] = headers.get("Access-Control-Request-Headers", "authorization, content-type")
+        wanted = headers.get("Access-Control-Request-Headers", "")
+        made["Access-Control-Allow-Headers"] = wanted if _NAMES.fullmatch(wanted) else "authorization, content-type"
         made["Access-Control-Max-Age"] = "600"
     return made

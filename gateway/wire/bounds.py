@@ -24,6 +24,17 @@ def crowded(raw: bytes) -> tuple[str, str] | None:
     return _Walk(raw).to_the_end() if len(raw) > LARGE_BYTES else None
 
 
+def spelled(raw: bytes) -> bool:
+    """Is it UTF-8, as JSON has to be (RFC 8259 8.1)? Parsers look at what they want only, and upstreams would get the rest."""
+    if raw.isascii():
+        return True
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class _Walk:
     """One look at the marks of a text, strings skipped."""
 

@@ -40,9 +40,11 @@ def parse(raw: bytes) -> list[ev.Event]:
 
 def ending(reason: Any, out: list[ev.Event]) -> None:
     """Why the turn ended, in our words; an output that the service itself calls malformed is a failure."""
+    if not isinstance(reason, str) or not reason:
+        return
     if reason in MALFORMED:
         out.append(ev.Fault(fault(reason, "The model's output was malformed.")))
-    elif isinstance(reason, str) and reason:
+    else:
         out.append(ev.Finish(STOP_IN.get(reason, reason)))
 
 

@@ -19,11 +19,12 @@ FAILED: Final = {"ERROR": 500, "TIMEOUT": 504, "USER_CANCEL": 500}
 
 def ending(reason: Any, error: Any, out: list[ev.Event]) -> bool:
     """Why the turn ended, in our words; False where it failed."""
+    reason = reason if isinstance(reason, str) else ""
     if reason in FAILED or error:
         said = error if isinstance(error, str) else "The provider gave up on this answer."
         out.append(ev.Fault(GatewayError("in_band", redact(said), upstream_status=FAILED.get(reason, 500))))
         return False
-    if isinstance(reason, str) and reason:
+    if reason:
         out.append(ev.Finish(STOP_IN.get(reason, reason.lower())))
     return True
 

@@ -4,8 +4,6 @@ Servers put an error into a stream, or under status 200, in many shapes; none of
 """
 from typing import Any
 
-import msgspec
-
 from gateway.core.errors import GatewayError
 from gateway.core.redact import redact, redact_json
 from gateway.wire.base import Shown
@@ -63,7 +61,7 @@ def _message(error: Any) -> str:
         if isinstance(value, (dict, list)) and value:
             return _message(value)
     inner = error.get("error")
-    return _message(inner) if inner else msgspec.json.encode(error).decode()[:500]
+    return _message(inner) if inner else dump(error).decode()[:500]
 
 
 def _code(error: Any) -> Any:

@@ -7,8 +7,6 @@ several events; what belongs to none of them stays in the frame of one of them, 
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
-
 from gateway.core import events as ev
 from gateway.wire.lenient import dump, load
 from gateway.wire.openai_chat.envelope import Envelope, mend_choice
@@ -232,4 +230,4 @@ def read_call(call: Json, choice: int) -> ev.ToolDelta:
 
 
 def _string(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else "" if value is None else dump(value).decode()

@@ -243,7 +243,7 @@ def _usual(native: Json) -> Usage | None:
     """What nearly all say, in one conversion; None for anything that has another member or an odd number."""
     try:
         told = msgspec.convert(native, _Usual)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):    # the second: half a surrogate pair
         return None
     into = told.prompt_tokens_details or told.input_tokens_details or _NO_DETAILS
     out = told.completion_tokens_details or told.output_tokens_details or _NO_DETAILS

@@ -5,10 +5,8 @@ item, or only in the last response, is told as if it had been streamed.
 """
 from typing import Final
 
-import msgspec
-
 from gateway.core import events as ev
-from gateway.wire.lenient import LONE, whole_text
+from gateway.wire.lenient import LONE, dump, whole_text
 from gateway.wire.openai_responses.frames import PLACED, Known, Ledger
 from gateway.wire.openai_responses.parts import FORMS, PART_ADDED, PART_OF
 from gateway.wire.openai_responses.schema import CALLS, COUNTS, INCOMPLETE, Json, texts_of
@@ -208,7 +206,7 @@ def said_by(item: Json) -> str:
     said = item.get("input" if item.get("type") == "custom_tool_call" else "arguments")
     if isinstance(said, str):
         return said
-    return msgspec.json.encode(said).decode() if said is not None else ""
+    return dump(said).decode() if said is not None else ""
 
 
 def _rest(item: Json) -> Json:

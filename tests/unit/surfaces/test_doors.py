@@ -10,6 +10,7 @@ import pytest
 
 from gateway.mock import script as say
 from tests.conftest import KEY, client_key, provider
+from tests.surfaces import OPEN_ALL, SURFACES
 from tests.talk import ASK, AUTH, ask
 
 
@@ -216,3 +217,18 @@ async def test_compressed_bodies_are_opened_by_threads_of_their_own(door, monkey
     got = await ask(base_url, raw=packed, headers={**AUTH, "Content-Encoding": "gzip"})
     assert got.status == 200 and len(packed) > deliver.THREAD_BYTES
     assert seen and all(name.startswith("gateway-open") for name in seen)
+
+
+@pytest.mark.parametrize("surface", SURFACES.values(), ids=SURFACES.keys())
+async def test_a_body_that_is_not_utf8_is_the_caller_s_fault_and_goes_nowhere(gateway, upstream, surface):
+    up = await upstream(say.reply())
+    base_url = await gateway(client_key() + provider(up) + OPEN_ALL)
+    got = await ask(base_url, path=surface.path.replace("{model}", "m"), raw=b'{"model": "m", "\xff": []}')
+    assert got.status == 400 and "UTF-8" in surface.said(got, False).error and not up.requests
+
+
+async def test_names_of_headers_that_a_page_asks_for_are_not_repeated_when_they_are_none(door):
+    base_url = await door('[server]\ncors_allow_origins = ["*"]\n')
+    for wanted, told in (("x-one, x-two", "x-one, x-two"), ("a(b)", "authorization, content-type")):
+        got = await ask(base_url, method="OPTIONS", headers={"Origin": "https://a.example", "Access-Control-Request-Headers": wanted})
+        assert got.headers["Access-Control-Allow-Headers"] == told
