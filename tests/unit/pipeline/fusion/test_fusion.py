@@ -170,7 +170,8 @@ async def test_a_listed_panel_is_not_refilled_and_one_answer_is_delivered(gatewa
     got = await ask(base_url, {**ASK, "fusion": {"models": ["a/m-a", "b/m-b"]}}, stream=True)
     assert (got.text, got.headers["X-Routed-Via"]) == ("the only one", "fusion(b/m-b -> b/m-b)")
     assert not ups[2].requests and len(ups[1].requests) == 1
-    assert [(one["event"], one.get("status")) for one in extras(got)] == [("panel", "failed"), ("panel", "ok"), ("best", None)]
+    told = [(one["event"], one.get("status")) for one in extras(got)]
+    assert sorted(told[:2]) == [("panel", "failed"), ("panel", "ok")] and told[2:] == [("best", None)]
 
 
 @pytest.mark.parametrize("verdict", [say.error(500), say.stream(), say.error(400, "no", type="invalid_request_error")])
