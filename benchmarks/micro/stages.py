@@ -4,7 +4,7 @@ A client's bytes are given to the server's protocol, the upstream's to a connect
 in production, with a client key, the journals and the store. Stages are functions, each measured without those below it (the cost of
 measuring is taken off), so that they and the rest add up to the total of an unmeasured run.
 
-    python -m benchmarks.micro request --stages            python benchmarks/micro/stages.py [profile] ["20 in one"]
+    python benchmarks/micro/stages.py [totals | profile] ["20 in one"]
 """
 import asyncio
 import cProfile
