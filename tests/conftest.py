@@ -80,8 +80,8 @@ def gateway(stack, tmp_path, monkeypatch) -> StartGateway:
 
     monkeypatch.setattr("gateway.observe.access.LineWriter", Unread)
     if CHOSEN == "aiohttp":
-        made = AiohttpTransport()
-        monkeypatch.setattr("gateway.server.compose.network", lambda: (made, made))
+        # One for each gateway: a test may start a second one after the first has closed its own.
+        monkeypatch.setattr("gateway.server.compose.network", lambda: (AiohttpTransport(),) * 2)
 
     async def start(config: str, clock: Clock | None = None) -> str:
         file = tmp_path / "gateway.toml"
