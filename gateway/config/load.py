@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available, check, clients, combos, filters, master, payload, places, races, upstreams, zero
+from gateway.config import check, clients, combos, filters, master, payload, places, races, upstreams, zero
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError as ConfigError
 from gateway.config.problems import Problems
@@ -82,7 +82,6 @@ def parse(text: str, name: str) -> dict[str, Any]:
 def compile(config: Config, env: Mapping[str, str], problems: Problems, *, source: Path | None, loose: list[str],
             wall: float) -> Snapshot:
     """Check what the fields mean together and build what runs."""
-    available.refuse(config, problems)
     check.server(config, problems)
     check.extras(config, problems)
     check.conduct(config, problems)

@@ -1,7 +1,7 @@
 """What may stand in gateway.toml? One struct per table, one documented field per key, with its default (contract 2).
 
-Everything is known here, also what this version does not enforce yet (``available.NOT_YET`` says so). Types say what one
-value may be; what fields mean together is ``check``'s business. ``reference.reference()`` makes the documentation from it.
+Types say what one value may be; what fields mean together is ``check``'s business. ``reference.reference()`` makes the
+documentation from it.
 """
 from typing import Annotated, Any, Literal
 

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway.config import available
 from gateway.config.combos import House, compiled, house_of
 from gateway.config.decode import Decoder
 from gateway.config.problems import ConfigError, Problem, Problems
-from gateway.config.schema import ComboTable, Config
+from gateway.config.schema import ComboTable
 from gateway.config.snapshot import Snapshot
 from gateway.core.ports import ComboRow
 from gateway.routing.combos import Plan
@@ -62,7 +61,6 @@ def judged(snapshot: Snapshot, raw: Mapping[str, Any], rows: Sequence[ComboRow])
             problems.add(_PLACE, f"is larger than {MAX_BODY} bytes")
     except (TypeError, ValueError, RecursionError):
         problems.add(_PLACE, "cannot be written as JSON")
-    available.refuse(Config(combos=(table,)), problems)
     others = [(f"others.{row.name}", other) for row in rows
               if row.name != table.name and (other := _table(row, "", Problems())) is not None]
     before = Problems()

@@ -148,7 +148,8 @@ class WholeSink:
     async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:
         self.events += out
 
-    async def close(self, out: list[ev.Event]) -> None:
+    def gather(self, out: list[ev.Event]) -> None:
+        """The last events: ``events`` is the whole turn now. Raises its fault."""
         x = self.x
         self.events += out
         if x.turn.fault is not None and (not self.events or type(self.events[-1]) is ev.Fault):
@@ -156,6 +157,10 @@ class WholeSink:
         if x.veil is not None:
             self.events = x.veil.cover(self.events)
             x.turn.touched = x.turn.touched or x.veil.touched
+
+    async def close(self, out: list[ev.Event]) -> None:
+        x = self.x
+        self.gather(out)
         large = x.whole is not None and len(x.whole) > LARGE_BYTES
         body = await aside(self._body) if large else self._body()
         commit(x, x.ground.clock.now())

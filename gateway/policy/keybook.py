@@ -214,6 +214,9 @@ class KeyBook:
         _named(name)
         if name in self.ring.names or any(row.name == name and not row.revoked for row in rows):
             raise bad_request(f"name: there is a client key {name!r} already", "name")
+        # Responses, cached answers, records and spending are kept by name: whoever got it next would get those as well.
+        if any(row.name == name for row in rows):
+            raise bad_request(f"name: {name!r} was the name of a revoked key, and what is kept under it is not another's", "name")
 
     async def _sound(self, rules: Rules, note: str) -> None:
         if not rules.models or not all(pattern.strip() for pattern in rules.models):

@@ -14,7 +14,7 @@ from gateway.pipeline.ground import Ground, Lane
 from gateway.pipeline.prepare import Plan
 from gateway.pipeline.search import Way
 from gateway.pipeline.shadow import Nobody
-from gateway.pipeline.sinks import Sink, commit, conclude
+from gateway.pipeline.sinks import Sink, WholeSink, commit, conclude
 from gateway.routing.resolve import Resolution
 
 log = logging.getLogger("gateway.fusion")
@@ -69,40 +69,18 @@ class Drafting(Exchange):
         self.sink: Sink = Collecting(self)
 
 
-class Collecting:
+class Collecting(WholeSink):
     """The turn of a member, kept. Its session remembers nothing of it unless the client gets to see it."""
 
-    __slots__ = ("x", "model", "events")
-    encoder = None
-    listens = False
+    __slots__ = ()
 
     def __init__(self, x: Exchange) -> None:
-        self.x = x
+        super().__init__(x)
         self.model = x.lane.to_whole.model
-        self.events: list[ev.Event] = []
-
-    async def raw(self, data: bytes, now: float) -> None:
-        raise AssertionError("a whole answer has no fast lane")
-
-    def lead(self, data: bytes) -> None:
-        raise AssertionError("a whole answer has no fast lane")
-
-    async def push(self, out: list[ev.Event], now: float, more: bool = False) -> None:
-        self.events += out
-
-    def later(self, out: list[ev.Event]) -> None:
-        raise AssertionError("a whole answer commits at its end only")
-
-    async def broke(self, error: GatewayError) -> None:
-        raise error
 
     async def close(self, out: list[ev.Event]) -> None:
         x = self.x
-        self.events += out
-        if x.turn.fault is not None and (not self.events or type(self.events[-1]) is ev.Fault):
-            raise x.turn.fault
-        if x.veil is not None:
-            self.events = x.veil.cover(self.events)
+        self.gather(out)
         commit(x, x.ground.clock.now())
         notes, x.notes = x.notes, None
         conclude(x, self.events)
