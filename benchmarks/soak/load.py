@@ -103,7 +103,9 @@ class Load:
                 await got.content.readany()
                 got.close()
         try:
-            await asyncio.wait_for(begin(), 0.02 + self._dice.random() * 0.2)
+            # not wait_for: before Python 3.12 it may swallow the cancellation that ends a round
+            async with asyncio.timeout(0.02 + self._dice.random() * 0.2):
+                await begin()
         except TimeoutError:
             pass
         self.seen["left"] += 1

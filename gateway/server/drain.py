@@ -51,7 +51,8 @@ class Drain:
                 if now - since >= LINGER_S:
                     one.close()
             try:
-                await asyncio.wait_for(self._hurried.wait(), LOOK_S)
+                async with asyncio.timeout(LOOK_S):
+                    await self._hurried.wait()
             except TimeoutError:
                 pass
 
@@ -63,7 +64,8 @@ class Drain:
         self._inflight.on_empty = empty.set
         self._inflight.give_up(GatewayError("shed", "The gateway is shutting down."))
         try:
-            await asyncio.wait_for(empty.wait(), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                await empty.wait()
         except TimeoutError:
             pass
         self._inflight.on_empty = None

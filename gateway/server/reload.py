@@ -48,7 +48,8 @@ class Reloader:
     async def _watch(self) -> None:
         while True:
             try:
-                await asyncio.wait_for(self._poke.wait(), POLL_S)
+                async with asyncio.timeout(POLL_S):
+                    await self._poke.wait()
                 self._poke.clear()
             except TimeoutError:
                 if signature(self._path) == self._seen:

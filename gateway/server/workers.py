@@ -241,7 +241,8 @@ class Supervisor:
             pause_s = min(FIRST_S * 2 ** (worker.crashes - 1), LONGEST_S)
             log.error("worker %d ended (%s); another one starts in %.1f s", worker.post.number, _why(code), pause_s)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._stopping.wait()
 
     async def _once(self, worker: Worker) -> int:
         env = {name: value for name, value in os.environ.items() if name not in _SUPERVISORS}

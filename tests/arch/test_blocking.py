@@ -1,8 +1,10 @@
 """No code that runs on the event loop may say what blocks it: files, names, processes, sleep. Work for a thread is listed."""
 import ast
+from pathlib import Path
 
 import pytest
 
+import gateway
 from tests.arch.source import functions, imports, modules, name, parsed
 
 ON_THE_LOOP = ("pipeline", "surfaces", "upstream", "observe", "policy", "routing", "stream", "wire", "memory", "core", "mock")
@@ -80,3 +82,10 @@ SOURCES = {
 def test_a_call_that_blocks_is_found_wherever_it_stands(line):
     for text, where in ((line, ""), (f"async def f():\n    if x:\n        {line}", "f"), (f"class A:\n    def g(self):\n        {line}", "A.g")):
         assert (where, SOURCES[line]) in list(blocking(ast.parse(text)))
+
+
+def test_no_task_waits_in_a_way_that_swallows_its_cancellation():
+    """``asyncio.wait_for`` did before Python 3.12, when what it waits for was ready in the same turn; ``asyncio.timeout`` does not."""
+    used = [str(file) for file in sorted(Path(gateway.__file__).parent.rglob("*.py"))
+            if "cli" not in file.parts and "asyncio.wait_for(" in file.read_text(encoding="utf-8")]
+    assert used == []
