@@ -17,7 +17,7 @@ def caller(call: Call, client: Client, ground: Ground) -> Principal:
     shed(ground)
     principal = identify(client, ground)
     if principal.anonymous:
-        if not client.local:
+        if not client.local or access.elsewhere(client.headers):
             raise GatewayError("forbidden", "Without client keys only this machine is served; configure [[auth.keys]].",
                                code="host_not_allowed")
         refused = access.browser_guard(client.headers, client.method, ground.snapshot.server.cors_allow_origins,

@@ -12,6 +12,9 @@ from gateway.providers.registry import Model
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 # https://www.rfc-editor.org/rfc/rfc9110#section-7.2: uri-host [":" port]
 _HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z._-]+))(?::[0-9]{0,5})?", re.ASCII).fullmatch
+_FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP")
+# https://www.rfc-editor.org/rfc/rfc7239#section-4: a token, or quoted where there is a colon
+_FOR: Final = re.compile(r"\bfor\s*=\s*(\"[^\"]*\"|[^;,\s]*)", re.I)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # Forms in which a name was understood that the operator chose himself: allowing the name allows what he put behind it. A family
 # name (claude-…) is no such choice, since anything may stand in for it.
@@ -72,6 +75,24 @@ def browser_guard(headers: Mapping[str, str], method: str = "POST", origins: Seq
         return GatewayError("unsupported_media_type", "Send the body with 'Content-Type: application/json'.",
                             param="content-type")
     return None
+
+
+def elsewhere(headers: Mapping[str, str]) -> bool:
+    """Does a proxy say that it asks for another machine? Every address counts that is told: the first one is the asker's to write,
+    the last one the proxy's, and one that nobody can read is no address of ours."""
+    for name in _FORWARDED:
+        if name in headers:
+            told = ",".join(getattr(headers, "getall", lambda name: (headers[name],))(name))
+            found = _FOR.findall(told) if name == "Forwarded" else told.split(",")
+            if not found or not all(is_loopback(_bare(one)) for one in found):
+                return True
+    return False
+
+
+def _bare(told: str) -> str:
+    """An address as it may stand in a Host header."""
+    told = told.strip().strip('"')
+    return f"[{told}]" if told.count(":") > 1 and not told.startswith("[") else told
 
 
 @lru_cache(maxsize=256)

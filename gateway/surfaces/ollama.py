@@ -3,7 +3,6 @@
 ``/api/chat`` and ``/api/generate`` are served like every other format. Names may carry Ollama's ``:latest``; a request without a
 prompt only asks that the model be loaded, which is answered at once.
 """
-import ipaddress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +18,7 @@ from gateway.pipeline.admit import caller
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.serve import Story, serve
+from gateway.policy.access import elsewhere
 from gateway.routing.resolve import resolve
 from gateway.surfaces.models import names, room, visible
 from gateway.wire.ollama.reply import build_load
@@ -55,7 +55,7 @@ async def answer(http: BaseRequest, door: "Door", desk: "Desk", story: Story) ->
     ground = desk.ground
     call, client = desk.call(http, door, ground)
     try:
-        gate(http, client, ground)
+        gate(client, ground)
     except GatewayError as error:
         await client.fail(error)
     else:
@@ -65,24 +65,15 @@ async def answer(http: BaseRequest, door: "Door", desk: "Desk", story: Story) ->
     return client.response
 
 
-def gate(http: BaseRequest, client: Client, ground: Ground) -> None:
+def gate(client: Client, ground: Ground) -> None:
     """Is this surface there for this caller? Raises not_found or forbidden."""
     mode = ground.snapshot.ollama.mode
     if mode == "off":
         raise GatewayError("not_found", 'The Ollama API is off here; the operator can set mode = "loopback" or "key" in [ollama].')
     if mode == "loopback":
-        forwarded = http.headers.get("X-Forwarded-For", "").partition(",")[0].strip()
-        if not (local(http.remote or "") and local(forwarded)):
+        if not client.local or elsewhere(client.headers):
             raise GatewayError("forbidden", "The Ollama API is open to this machine only.", code="not_local")
         client.keyless = True
-
-
-def local(address: str) -> bool:
-    """Is this the address of this machine? None at all is a UNIX socket's."""
-    try:
-        return not address or ipaddress.ip_address(address.removeprefix("[").partition("]")[0]).is_loopback
-    except ValueError:
-        return False
 
 
 def parse(ground: Ground, wire_parse: Any, call: Call, client: Client, body: bytes) -> Request:
@@ -154,7 +145,7 @@ async def tell(http: BaseRequest, door: "Door", desk: "Desk", made: Any) -> web.
     ground = desk.ground
     call, client = desk.call(http, door, ground)
     try:
-        gate(http, client, ground)
+        gate(client, ground)
         principal = caller(call, client, ground)
         body = await client.body(ground.snapshot.server.max_body_bytes) if http.method == "POST" else b""
         await client.answer(msgspec.json.encode(made(principal, body)))

@@ -3,7 +3,7 @@ import pytest
 from multidict import CIMultiDict
 
 from gateway.core.errors import GatewayError
-from gateway.policy.access import browser_guard, is_loopback, restrict
+from gateway.policy.access import browser_guard, elsewhere, is_loopback, restrict
 from gateway.policy.keys import ClientKey, KeyRing, digest
 from gateway.providers.registry import Model
 from gateway.routing.resolve import resolve
@@ -109,3 +109,18 @@ def test_header_names_may_be_written_in_any_case():
 @pytest.mark.parametrize("host", ["LOCALHOST", "localhost.", "localhost:99999", "::1"])
 def test_odd_spellings_of_loopback_raise_nothing(host):
     assert is_loopback(host) in (True, False)
+
+
+@pytest.mark.parametrize(("name", "told", "far"), [
+    ("X-Forwarded-For", "127.0.0.1", False), ("X-Forwarded-For", "::1, 127.0.0.1", False), ("x-forwarded-for", "10.1.2.3", True),
+    ("X-Forwarded-For", "127.0.0.1, 10.1.2.3", True), ("X-Forwarded-For", "10.1.2.3, 127.0.0.1", True), ("X-Forwarded-For", "", True),
+    ("X-Forwarded-For", "unknown", True), ("X-Forwarded-For", "[::1]:4711", False), ("X-Real-IP", "203.0.113.9", True),
+    ("Forwarded", "for=127.0.0.1;proto=http", False), ("Forwarded", 'for="[::1]:80"', False), ("Forwarded", "proto=https", True),
+    ("Forwarded", "for=127.0.0.1, for=203.0.113.9", True), ("Forwarded", "for=_hidden", True), ("X-Request-ID", "10.1.2.3", False),
+])
+def test_a_proxy_says_for_whom_it_asks(name, told, far):
+    assert elsewhere(CIMultiDict({name: told})) is far
+
+
+def test_a_second_line_counts_as_well():
+    assert elsewhere(CIMultiDict([("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-For", "10.1.2.3")]))

@@ -1,0 +1,1 @@
+"""What a stranger gets: nothing that was not promised, and no secret anywhere."""
