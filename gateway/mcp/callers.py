@@ -49,6 +49,14 @@ def caller(http: BaseRequest, office: Office) -> Caller:
     return Caller(LOCAL)
 
 
+def known(name: str, scopes: frozenset[str], office: Office) -> Caller | None:
+    """One that another worker has let in; None: a client key of which this one does not know."""
+    if name in (ADMIN, LOCAL):
+        return Caller(name, scopes)
+    found = next((one for one in office.ground.keys.principals if f"mcp:{one.name}" == name), None)
+    return Caller(name, scopes, found) if found is not None else None
+
+
 def check_origin(http: BaseRequest, allowed: tuple[str, ...]) -> None:
     """A page of another site must not speak to us by a name that was rebound, whatever key it has. Raises forbidden."""
     origins, hosts = http.headers.getall("Origin", ()), http.headers.getall("Host", ())

@@ -18,6 +18,7 @@ from gateway.core.errors import GatewayError
 from gateway.core.ids import request_id
 from gateway.mcp.asgi import Exchange
 from gateway.mcp.callers import Caller, caller, check_origin
+from gateway.mcp.letters import Letter, Letters
 from gateway.pipeline.deliver import error_headers
 from gateway.surfaces.desk import cors, preflight
 
@@ -54,6 +55,7 @@ class Mcp:
         self._server: Server[Any] | None = None
         self._http: StreamableHTTPSessionManager | None = None
         self._sse: SseServerTransport | None = None
+        self.letters = Letters(office, _user)
 
     async def answer(self, http: BaseRequest) -> web.StreamResponse:
         """Everything below /mcp."""
@@ -88,19 +90,24 @@ class Mcp:
         if self.office.ground.inflight.draining:
             raise GatewayError("shed", "The gateway is shutting down.", retry_after_s=1.0)
         await self.open()
+        if path == "/mcp/messages":
+            return await self._message(http, who, headers)
         exchange = Exchange(http, await body(http) if method == "POST" else b"", headers)
-        return await (self._stream(exchange, who) if path == "/mcp/sse" else self._post(exchange, who, path))
+        return await (self._stream(exchange, who) if path == "/mcp/sse" else self._post(exchange, who))
 
-    async def _post(self, exchange: Exchange, who: Caller, path: str) -> web.StreamResponse:
-        from gateway.mcp.sdk import user
+    async def _post(self, exchange: Exchange, who: Caller) -> web.StreamResponse:
+        assert self._http is not None
+        app: Any = self._http.handle_request
+        return await exchange.run(app, caller=who, user=_user(who))
 
-        assert self._http is not None and self._sse is not None
-        app: Any = self._http.handle_request if path == PREFIX else self._sse.handle_post_message
-        return await exchange.run(app, caller=who, user=user(who))
+    async def _message(self, http: BaseRequest, who: Caller, headers: dict[str, str]) -> web.StreamResponse:
+        """For a stream that this worker holds, or another one."""
+        letter = Letter(http.rel_url.raw_query_string.encode("ascii", "replace"), http.headers.get("Content-Type", ""),
+                        await body(http), who.name, who.scopes)
+        receipt = await self.letters.post(letter, who)
+        return web.Response(status=receipt.status, text=receipt.text, headers=headers)
 
     async def _stream(self, exchange: Exchange, who: Caller) -> web.StreamResponse:
-        from gateway.mcp.sdk import user
-
         if len(self._streams) >= MAX_STREAMS:
             raise GatewayError("shed", f"{MAX_STREAMS} clients are connected by SSE already.", retry_after_s=5.0)
 
@@ -111,7 +118,7 @@ class Mcp:
 
         self._streams.add(exchange)
         try:
-            return await exchange.run(app, caller=who, user=user(who))
+            return await exchange.run(app, caller=who, user=_user(who))
         finally:
             self._streams.discard(exchange)
 
@@ -129,6 +136,7 @@ class Mcp:
 
             self._server = sdk.server(Toolbox(self.office), _who)
             self._sse = sdk.sse()
+            self.letters.app = self._sse.handle_post_message
             manager, ready = sdk.streamable(self._server), asyncio.Event()
             self._life = asyncio.create_task(self._live(manager, ready))
             await ready.wait()
@@ -146,9 +154,16 @@ class Mcp:
 
     async def dissolve(self) -> None:
         """After the last request."""
+        await self.letters.close()
         self._closed.set()
         if self._life is not None:
             await self._life
+
+
+def _user(who: Caller) -> Any:
+    from gateway.mcp.sdk import user
+
+    return user(who)
 
 
 def _who(context: Any) -> Caller:

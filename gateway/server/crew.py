@@ -5,6 +5,7 @@ import msgspec
 
 from gateway.admin.live import here
 from gateway.admin.office import Office
+from gateway.mcp.letters import Letters
 from gateway.observe.families import Dump
 from gateway.shared.local import LocalHub
 from gateway.surfaces.desk import Desk
@@ -17,6 +18,7 @@ def join(listener: "Listener", crew: LocalHub) -> None:
     desk, office = listener.desk, listener.office
     _metrics(desk, crew)
     _page(office, crew)
+    _streams(listener.mcp.letters, crew)
     listener.jobs.leads = crew.number == 0
 
 
@@ -50,3 +52,13 @@ def _page(office: Office, crew: LocalHub) -> None:
 
     office.others = others
     crew.answers |= {"live": live, "overview": overview}
+
+
+def _streams(letters: Letters, crew: LocalHub) -> None:
+    """A client of MCP posts to any worker, and one of them holds its stream."""
+    async def others(letter: Any) -> tuple[list[Any], bool]:
+        answers = await crew.gather("mcp", None, letter)
+        return [answer for answer in answers if answer is not None], len(answers) >= crew.nodes - 1
+
+    crew.answers["mcp"] = letters.take
+    letters.others = others

@@ -4,12 +4,14 @@ import os
 import signal
 from collections import Counter
 
+import aiohttp
 import pytest
 
 from gateway.mock import script as say
 from tests import postgres
 from tests.conftest import client_key, provider
 from tests.nodes import Node, ask, get, get_json, until
+from tests.unit.mcp.conftest import ADMIN_KEY, ON, bearer, over_sse, said
 from tests.valkey import Server
 
 STORE = '[store]\nurl = "memory:"\n'
@@ -138,6 +140,22 @@ async def test_a_response_is_gone_on_from_at_any_worker(start, upstream):
     answers = await asyncio.gather(*(ask(node.url, "/v1/responses", input="two", messages=None, previous_response_id=first)
                                      for _ in range(9)))
     assert statuses(answers) == {200: 9}
+
+
+async def test_a_client_of_mcp_by_sse_may_post_to_any_worker(start, upstream):
+    up = await upstream(say.reply("hi"))
+    node = await start(ON + client_key() + provider(up), "--workers", "3")
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), headers=bearer(ADMIN_KEY)) as session, \
+            session.get(f"{node.url}/mcp/sse") as stream:
+        while not (where := (await stream.content.readline()).decode()).startswith("data: "):
+            assert where
+        for _ in range(12):                          # a connection for each
+            async with session.post(node.url + where.removeprefix("data: ").strip(), json=ping) as told:
+                assert told.status == 202, await told.text()
+    for _ in range(4):
+        async with over_sse(node.url, mode="legacy") as client:
+            assert said(await client.call_tool("list_models", {}))["models"]
 
 
 # ---------------------------------------------------------------------- nodes
