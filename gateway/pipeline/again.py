@@ -87,7 +87,7 @@ class Visit:
         self.body = body
         self.cached = cached
         headers = client.headers
-        self.address: Address = (principal.name, *principal.patterns, "", call.surface, call.operation, call.path_model,
+        self.address: Address = (*principal.mark, "", call.surface, call.operation, call.path_model,
                                  str(call.path_stream), client.content_type, ground.epoch,
                                  *(headers.get(name, "") for name in HEADERS))
         self.raw = raw_key(self.address, body)

@@ -3,7 +3,6 @@
 A request takes one ``Ground`` when it arrives and keeps it to its end; a reload makes a new one and swaps the reference.
 ``Lane`` is what an attempt needs of a candidate, computed once: address, headers, timeouts, facts for the wire.
 """
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +20,7 @@ from gateway.core.request import Request
 from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
 from gateway.pipeline.combobook import ComboBook
+from gateway.pipeline.epoch import epoch
 from gateway.pipeline.extras import Extras
 from gateway.pipeline.guards import compiled
 from gateway.policy.budget import Budgets
@@ -140,14 +140,6 @@ class Ground:
                     to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
                     secret=account.key.reveal(), proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id),
                     changes=tuple(rule.change for rule in self.snapshot.rules if rule.fits(provider, model)))
-
-
-def epoch(snapshot: Snapshot) -> str:
-    """Which configuration answers go by: another one may answer the same request otherwise. Secrets are no part of it."""
-    config = snapshot.config
-    said = repr((config.providers, snapshot.combos, config.routing, config.rules, config.stream, config.compression, config.fusion,
-                 config.context, config.thinking, config.guardrails, [key.manner for key in snapshot.keys]))
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class Inflight:

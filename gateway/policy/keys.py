@@ -42,6 +42,12 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
         """Does a request say anything else than its client wrote?"""
         return bool(self.instructions or self.thinking)
 
+    @property
+    def mark(self) -> tuple[str, ...]:
+        """All of it as texts: another manner may make another answer of the same request."""
+        return () if self == PLAIN else (self.instructions, self.thinking, str(self.thinking_max_tokens), self.thinking_max_effort,
+                                         *sorted(self.guards_off))
+
 
 PLAIN: Final = Manner()
 
@@ -67,14 +73,15 @@ class ClientKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Principal:
-    """Who asks. ``patterns`` () = every model. Compared by identity; limits and budgets are kept by ``name``.
+    """Who asks. ``patterns`` () = every model. Compared by identity; limits and budgets are kept by ``name``. ``mark``: what its
+    answers are kept under besides.
 
     ``scopes``: whatever its spending counts against, its own budget first; ``budgeted``: one of them has a limit. ``mcp_scopes``:
     what it may do over MCP.
     """
 
     __slots__ = ("_allowed", "allow_unknown_price", "anonymous", "budgeted", "concurrency", "digest", "expires_at", "limited",
-                 "manner", "mcp_scopes", "name", "patterns", "rpd", "rpm", "scopes", "tpm")
+                 "manner", "mark", "mcp_scopes", "name", "patterns", "rpd", "rpm", "scopes", "tpm")
 
     def __init__(self, key: ClientKey | None, scopes: tuple[Scope, ...] = ()) -> None:
         self.anonymous = key is None
@@ -91,6 +98,7 @@ class Principal:
         self.allow_unknown_price = key.allow_unknown_price
         self.mcp_scopes = granted(key.mcp_scopes)
         self.manner = key.manner
+        self.mark = (key.name, *self.patterns, "", *key.manner.mark)
 
     def __repr__(self) -> str:
         return f"Principal({self.name!r})"

@@ -5,7 +5,9 @@ import json
 import aiohttp
 import pytest
 
+from gateway.config.load import load
 from gateway.mock.script import Close, error, reply, stream
+from gateway.server import compose
 from tests.conftest import client_key, provider
 
 CACHE = "[cache]\nenabled = true\n"
@@ -94,19 +96,24 @@ async def test_the_caller_and_the_operator_decide(upstream, gateway, http, heade
     assert said["X-FreeLLM-Cache"] == state
 
 
-async def test_another_configuration_answers_anew(upstream, gateway, http, tmp_path):
+@pytest.mark.parametrize(("more", "manner", "state"), [
+    ("", {}, "HIT"), ('[stream]\nmodel_echo = "requested"\n', {}, "MISS"), ('[thinking]\nmode = "off"\n', {}, "MISS"),
+    ('[guardrails.pii]\nanswers = "mask"\n', {}, "MISS"), ('[context]\noverflow = "trim"\n', {}, "MISS"),
+    ('[images]\nmax_side = 100\n', {}, "MISS"), ('[compression]\nmode = "lossless"\n', {}, "MISS"),
+    ('[[combos]]\nname = "other"\ntargets = ["m"]\nsystem_message = "Be brief."\n', {}, "MISS"),
+    ("", {"instructions": '"Answer in rhymes."'}, "MISS"), ("", {"thinking": '"off"'}, "MISS"), ("", {"guards_off": '["pii"]'}, "MISS"),
+    ("[limits]\nmax_inflight = 9\n", {"rpm": "50"}, "HIT")])
+async def test_another_configuration_answers_anew(upstream, gateway, http, tmp_path, more, manner, state):
     up = await upstream(reply("Hi"))
     config = CACHE + provider(up)
-    base = await gateway(config)
-    await say(http, base)
-    from gateway.config.load import load
-    from gateway.server import compose
+    base = await gateway(config + client_key())
+    await say(http, base, key="gw-test-key")
     file = tmp_path / "other.toml"
-    file.write_text(config + "[stream]\nmodel_echo = \"requested\"\n", encoding="utf-8")
+    file.write_text(config + client_key(**manner) + more, encoding="utf-8")
     listener = gateway.listener
     listener.desk.ground = compose.ground(load(file, {}), listener.parts)
-    _, _, headers = await say(http, base)
-    assert headers["X-FreeLLM-Cache"] == "MISS"
+    _, _, headers = await say(http, base, key="gw-test-key")
+    assert headers["X-FreeLLM-Cache"] == state
 
 
 async def test_a_hit_takes_nothing_of_a_limit(upstream, gateway, http):
