@@ -22,7 +22,11 @@ _FIELD: Final = b"\ncontent-length: "
 _STAYS: Final = b"keep-alive"
 MAX_DIGITS: Final = 18
 # Fields that say something about the connection or the framing of the body, beside Content-Length.
-_ODD: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"te", b"trailer", b"http2-settings", b"proxy-connection"})
+# And one that aiohttp refuses: of a handshake that nobody speaks any more.
+_ODD: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"te", b"trailer", b"http2-settings", b"proxy-connection",
+                         b"sec-websocket-key1"})
+_NEEDED: Final = frozenset({b"host", b"content-length"})
+MAX_FIELDS: Final = 128                      # aiohttp's bound
 
 
 class Plain:
@@ -112,11 +116,11 @@ class Head:
             parser.feed_data(head)
         except (HttpParserError, HttpParserUpgrade):
             return None
-        named = {name.lower(): value for name, value in fields.items()}
-        if self._n_begun != 1 or len(paths) != 1 or parser.get_http_version() != "1.1" or b"content-length" not in named \
-                or len(named) != head.count(b"\n") - 2 or named.get(b"connection", _STAYS).lower() != _STAYS \
-                or not named.keys().isdisjoint(_ODD):
+        named = {name.lower(): value.strip(b" \t") for name, value in fields.items()}
+        if self._n_begun != 1 or len(paths) != 1 or parser.get_http_version() != "1.1" or not _NEEDED <= named.keys() \
+                or len(named) != head.count(b"\n") - 2 or len(named) > MAX_FIELDS \
+                or named.get(b"connection", _STAYS).lower() != _STAYS or not named.keys().isdisjoint(_ODD):
             return None                                      # or something comes twice
-        headers = CIMultiDict([(name.decode("ascii"), value.decode("utf-8", "surrogateescape")) for name, value in fields.items()
-                               if name.lower() != b"content-length"])
+        del named[b"content-length"]
+        headers = CIMultiDict([(name.decode("ascii"), value.decode("utf-8", "surrogateescape")) for name, value in named.items()])
         return paths[0].decode("ascii", "replace"), CIMultiDictProxy(headers)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from aiohttp import EMPTY_PAYLOAD, ClientConnectionResetError, StreamReader, web, web_protocol
-from aiohttp.http import StreamWriter
+from aiohttp.http import HttpVersion10, HttpVersion11, StreamWriter
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
@@ -19,6 +19,7 @@ from gateway.surfaces import generate, routes
 log = logging.getLogger("gateway.http")
 
 PATHS: Final = frozenset(door.path for door in routes.ROUTES if door.handler is generate.generate)      # of plain requests
+_SPOKEN: Final = frozenset({HttpVersion10, HttpVersion11})   # a line without a version is a request of HTTP/0.9 to the parser
 Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
 # What ``start`` knows of aiohttp's protocol; where a later one looks otherwise inside, its own is used.
 _INSIDE: Final = {"_messages", "_waiter", "_msg_queue_resume_size", "_request_factory", "_request_handler", "_task_handler",
@@ -136,6 +137,8 @@ class Succession(RequestHandler):
             self._parser.message_consumed()
         if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
             self._resume_reading_if_drained()
+        if not isinstance(message, web_protocol._ErrInfo) and message.version not in _SPOKEN:
+            message = web_protocol._ErrInfo(status=400, exc=ValueError(), message="")
         if isinstance(message, web_protocol._ErrInfo):
             handler, message = self._make_error_handler(message), web_protocol.ERROR
         task = self._task_handler or asyncio.current_task()

@@ -28,7 +28,10 @@ def set_model(raw: bytes, old: str, new: str, more: bytes = b"") -> bytes | None
     at = raw.rfind(b'"model"')
     if at < 0 or raw.rfind(b'"model"', 0, at) >= 0:
         return None
-    value, start = _encode(old), at + 8
+    try:
+        value, start = _encode(old), at + 8
+    except UnicodeEncodeError:                       # half a surrogate pair
+        return None
     if raw[at + 7:start] != b":" or not raw.startswith(value, start):
         start = _skip_blank(raw, at + 7)
         if raw[start:start + 1] != b":":

@@ -24,6 +24,11 @@ MAX_LINES: Final = 65_536                # of one event; a server that prints it
 _BOM: Final = b"\xef\xbb\xbf"
 
 
+def heading(event: str) -> bytes:
+    """What stands before an event's data. What an upstream calls it may hold line ends: what can be no name is left out."""
+    return b"event: %b\ndata: " % event.encode() if event.isascii() and event.isprintable() and event else DATA
+
+
 def frame(data: bytes, event: str = "") -> bytes:
     """One event, written. ``data`` holds no line ends (JSON has none)."""
     return b"event: %b\ndata: %b\n\n" % (event.encode(), data) if event else b"data: %b\n\n" % data

@@ -29,8 +29,10 @@ from gateway.wire import WIRES
 from gateway.wire.base import Outbound, Shown
 from gateway.wire.bounds import crowded, spelled
 from gateway.wire.embeddings import CLIENTS
+from gateway.wire.sse import Splitter
 from tests.acceptance.wires import SHAPES
 from tests.arch.source import ROOT
+from tests.fuzz.door import CONVERSATIONS, door
 from tests.fuzz.engine import dice_of, pieces
 from tests.property.test_h1 import heard
 
@@ -116,6 +118,17 @@ def asked_by(name: str, stream: bool) -> Request:
 ASKED = {(name, stream): asked_by(name, stream) for name in CLIENT_WIRES for stream in (True, False)}
 
 
+def sound(client: str, written: bytes) -> None:
+    """Events that any reader finds again: nothing that an upstream says ends one of ours or begins another."""
+    if not WIRES[client].content_type.startswith("text/event-stream"):
+        for line in written.splitlines():
+            json.loads(line or b"null")
+        return
+    for name, data in Splitter(1 << 22).feed(written):
+        doc = json.loads(data) if data != b"[DONE]" else {}
+        assert name is None or name == doc.get("type"), (name, data)
+
+
 def answer(wire: str, stream: bool) -> Callable[[bytes], str]:
     """Read, judged as a turn and written to a client."""
     def run(data: bytes) -> str:
@@ -141,7 +154,7 @@ def answer(wire: str, stream: bool) -> Callable[[bytes], str]:
             raise turn.fault
         if stream:
             written = WIRES[client].encoder(shown).encode(events)
-            written.decode()
+            sound(client, written)
         else:
             shown.touched = turn.touched
             json.loads(WIRES[client].build_reply(fold(events), shown, data if client == wire else None))
@@ -157,7 +170,7 @@ def failure(data: bytes) -> str:
     """An error status with headers and a body: the first line is the status, then headers, then whatever."""
     head, _, rest = data.partition(b"\n\n")
     lines = head.decode("latin-1").split("\n")
-    status = int(lines[0]) if lines[0].isascii() and lines[0].isdecimal() and 400 <= int(lines[0][:4]) < 600 else 500
+    status = int(lines[0]) if len(lines[0]) == 3 and lines[0].isascii() and lines[0].isdecimal() and 400 <= int(lines[0]) < 600 else 500
     error = classify(status, CIMultiDict(parted(lines[1:])), rest, PROVIDER, wall=1_780_000_000.0)
     assert len(error.message) < 2_000 and "sk-fuzz-123456789" not in error.message
     assert error.retry_after_s is None or error.retry_after_s >= 0
@@ -271,4 +284,5 @@ TARGETS: dict[str, Target] = {
     "headers": Target(HEADERS, headers, 10),
     "config": Target(CONFIGS, config, 2),
     "client": Target(REPLIES, client, 6),
+    "door": Target(list(CONVERSATIONS.values()), door, 6),
 }

@@ -14,10 +14,11 @@ from gateway.wire.anthropic.faults import error_frame
 from gateway.wire.anthropic.live import LiveCalls
 from gateway.wire.anthropic.schema import NAME, Json, call_input, dump, load, safe_id, stop_out, write_usage
 from gateway.wire.base import Shown
-from gateway.wire.sse import frame
+from gateway.wire.sse import frame, heading
 
 PING: Final = b'event: ping\ndata: {"type": "ping"}\n\n'
 
+_DELTA_HEAD: Final = heading("content_block_delta")
 _DELTA: Final = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":'
 _STOP: Final = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
 _INDEX: Final = re.compile(rb'"index"\s*:\s*\d+')
@@ -112,12 +113,12 @@ class Encoder:
             self._open = ""
             self._theirs = -1
 
-    def _pass(self, raw: bytes, kind: bytes) -> None:
+    def _pass(self, raw: bytes, head: bytes = _DELTA_HEAD) -> None:
         """The upstream's frame of the open block."""
         index = self._n - 1
         if self._theirs != index or raw.find(b'"index":%d' % index) < 0:
             raw = renumbered(raw, index)
-        self._out.append(b"event: %b\ndata: %b\n\n" % (kind, raw))
+        self._out.append(b"%b%b\n\n" % (head, raw))
 
     def _text(self, event: ev.Text) -> None:
         if event.choice:
@@ -130,7 +131,7 @@ class Encoder:
                 return
             self._begin(_TEXT)
         if raw is not None:
-            self._pass(raw, b"content_block_delta")
+            self._pass(raw)
         elif event.text:
             self._out.append(b"%b%b}}\n\n" % (self._lead, quoted(event.text)))
 
@@ -153,7 +154,7 @@ class Encoder:
                 return
             self._begin(_THINKING)
         if raw is not None:
-            return self._pass(raw, b"content_block_delta")
+            return self._pass(raw)
         if event.text:
             self._out.append(b"%b%b}}\n\n" % (self._lead, quoted(event.text)))
         if signature:
@@ -185,7 +186,7 @@ class Encoder:
         if kind == "content_block_start":
             self._begin(doc["content_block"], theirs if isinstance(theirs, int) else -1, raw)
         elif self._open and theirs == self._theirs:
-            self._pass(raw, kind.encode())
+            self._pass(raw, heading(kind))
             if kind == "content_block_stop":
                 self._open = ""
                 self._theirs = -1

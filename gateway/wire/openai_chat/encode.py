@@ -16,7 +16,7 @@ from gateway.wire.openai_chat.frames import WIRE
 from gateway.wire.openai_chat.schema import FINISH, NO_TOOLS, Body, Json, write_usage
 from gateway.wire.sse import DATA, DONE, END
 
-_encode: Final = msgspec.json.encode
+_strict: Final = msgspec.json.encode
 
 
 def chat_id(shown: Shown) -> str:
@@ -230,3 +230,10 @@ def _choices(raw: bytes) -> list[int]:
     if raw.count(b'"index":0,') == 1 == raw.count(b'"index"'):
         return [0]
     return [choice["index"] for choice in load(raw)[0]["choices"]]
+
+
+def _encode(text: str) -> bytes:
+    try:
+        return _strict(text)
+    except UnicodeEncodeError:
+        return dump(text)                        # half a surrogate pair stays an escape

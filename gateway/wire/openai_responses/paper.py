@@ -8,7 +8,7 @@ from gateway.wire.lenient import dump
 from gateway.wire.openai_responses import calls
 from gateway.wire.openai_responses.parts import FORMS, Item, Part, number_in, renumbered
 from gateway.wire.openai_responses.schema import ID_PREFIX, Json
-from gateway.wire.sse import END
+from gateway.wire.sse import END, heading
 
 HELD: Final = frozenset({"message", "reasoning"})        # items that are told when they say something
 ARGUMENTS: Final = {
@@ -17,7 +17,7 @@ ARGUMENTS: Final = {
 }
 _KINDS: Final = ("response.created", "response.in_progress", "response.completed", "response.output_item.added",
                  "response.output_item.done", *[kind for form in FORMS.values() for kind in form[2:6]])
-_HEADS: Final = {kind: b"event: %b\ndata: " % kind.encode() for kind in _KINDS}
+_HEADS: Final = {kind: heading(kind) for kind in _KINDS}
 
 
 class Paper:
@@ -57,7 +57,7 @@ class Paper:
         if number <= last:
             raw, number = renumbered(raw, "sequence_number", last + 1), last + 1
         self.number = number
-        self.out += (_HEADS.get(kind) or b"event: %b\ndata: " % kind.encode(), raw, END)
+        self.out += (_HEADS.get(kind) or heading(kind), raw, END)
 
     def new_id(self, kind: str) -> str:
         self._made += 1

@@ -160,3 +160,8 @@ def test_a_failure_is_an_error_frame(done):
 
 def test_silence_is_broken_by_a_comment():
     assert Splitter(100).feed(CHAT.silence + b"data: x\n\n") == [(None, b"x")]
+
+
+def test_half_a_character_of_another_format_stays_an_escape():
+    assert b'"content":"a\\ud83e"' in written(ev.Text("a\ud83e")) and b'"arguments":"\\udd8a"' in written(
+        ev.ToolStart(0, "c", "look"), ev.ToolArgs(0, "\udd8a"))

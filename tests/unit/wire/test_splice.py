@@ -38,3 +38,7 @@ def test_raw_values_survive_the_long_way_round():
 
 def test_members_are_appended():
     assert splice.set_model(b'{"model":"a" }\n', "a", "z", b',"b":{"c":2}') == b'{"model":"z" ,"b":{"c":2}}\n'
+
+
+def test_a_name_with_half_a_character_is_left_to_the_parser():
+    assert splice.set_model(b'{"model":"\\ud800"}', "\ud800", "m") is None

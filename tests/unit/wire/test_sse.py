@@ -2,7 +2,7 @@
 import pytest
 
 from gateway.core.errors import GatewayError
-from gateway.wire.sse import Splitter, frame
+from gateway.wire.sse import Splitter, frame, heading
 
 LIMIT = 1000
 
@@ -79,3 +79,9 @@ def test_many_events_may_be_larger_than_the_limit_together():
 
 def test_what_is_written_is_read_again():
     assert split(frame(b"{}"), frame(b"[]", "error")) == [(None, b"{}"), ("error", b"[]")]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\rdata: x", "\ud800", "\x85", "", "Öl"])
+def test_what_can_be_no_name_of_an_event_is_left_out(name):
+    """Upstreams say it, and a line end in it would begin an event of theirs in our stream."""
+    assert heading(name) == b"data: " and heading("response.done") == b"event: response.done\ndata: "
