@@ -13,7 +13,8 @@ import msgspec
 
 from gateway.cli.source import json_option
 from gateway.mock.bench_upstream import MODEL
-from gateway.mock.load import SCENARIOS, Row, run_bench
+from gateway.mock.load import run_bench
+from gateway.mock.scenarios import SCENARIOS, Row
 
 KEY: Final = "gw-bench-key"
 START_S: Final = 20.0

@@ -2,10 +2,11 @@
 
 The request says how it wants to be answered, in a mark anywhere in its prompt, since gateways pass prompts on unchanged:
 
-    <<bench chunks=20 delay=0 group=1 text=16 answer=300>>
+    <<bench chunks=20 delay=0 group=1 text=16 answer=300 stamp=0>>
 
 ``chunks`` content frames in a stream, ``delay`` ms between writes, ``group`` frames a write, ``text`` bytes of text in each,
-``answer`` bytes of text in a whole answer. All text consists of ``MARK`` followed by other letters, and nothing else in an answer
+``answer`` bytes of text in a whole answer, ``stamp`` 1: each chunk tells when it was written. Below the path /broken every answer
+is 503. All text consists of ``MARK`` followed by other letters, and nothing else in an answer
 contains that byte: counting it counts what arrived, however the gateway wrote it anew.
 
     python -m gateway.mock.bench_upstream --port 9100
@@ -15,6 +16,7 @@ import asyncio
 import re
 import signal
 import sys
+import time
 from typing import Final
 
 import msgspec
@@ -24,6 +26,9 @@ from gateway.mock.http1 import LAST_CHUNK, HttpServerProtocol, chunk
 
 MARK: Final = "\u007c"                       # "|" needs no escape in JSON and is in no field of our frames
 MODEL: Final = "bench-model"
+BROKEN: Final = b"/broken/"
+STAMP: Final = 16                            # digits after a mark: microseconds of the monotonic clock
+_STAMP: Final = b"0" * STAMP
 _PLAN: Final = re.compile(rb"<<bench((?: [a-z]+=\d+)*)>>")
 _STREAM: Final = re.compile(rb'"stream"\s*:\s*true')
 _USAGE: Final = {"prompt_tokens": 12, "completion_tokens": 34, "total_tokens": 46}
@@ -38,15 +43,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     group: int = 1
     text: int = 16
     answer: int = 300
+    stamp: int = 0
 
     def mark(self) -> str:
         """The mark that a prompt must contain."""
         return "<<bench" + "".join(f" {name}={getattr(self, name)}" for name in self.__struct_fields__) + ">>"
 
 
-def _text(n_bytes: int, seed: int) -> str:
+def _text(n_bytes: int, seed: int, stamp: int = 0) -> str:
     """Differs from chunk to chunk: a gateway may stop a model that repeats itself."""
-    return MARK + "".join(_LETTERS[(seed * 7 + i) % len(_LETTERS)] for i in range(max(0, n_bytes - 1)))
+    return MARK + _STAMP.decode() * stamp + "".join(_LETTERS[(seed * 7 + i) % len(_LETTERS)] for i in range(max(0, n_bytes - 1)))
 
 
 def _frame(choices: list[dict[str, object]], **more: object) -> bytes:
@@ -64,7 +70,7 @@ class Answer:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        frames = [_delta({"content": _text(plan.text, i)}) for i in range(plan.chunks)]
+        frames = [_delta({"content": _text(plan.text, i, plan.stamp)}) for i in range(plan.chunks)]
         group = max(1, plan.group)
         self.opening = _SSE + _delta({"role": "assistant", "content": ""})
         self.writes = [b"".join(frames[i:i + group]) for i in range(0, len(frames), group)]
@@ -81,6 +87,7 @@ def _json(body: object, status: str = "200 OK") -> bytes:
 
 
 _MODELS: Final = _json({"object": "list", "data": [{"id": MODEL, "object": "model", "created": 1_760_000_000, "owned_by": "bench"}]})
+_DOWN: Final = _json({"error": {"message": "The server is overloaded", "type": "server_error"}}, "503 Service Unavailable")
 _UNKNOWN: Final = _json({"error": {"message": "unknown path", "type": "invalid_request_error"}}, "404 Not Found")
 
 
@@ -90,6 +97,7 @@ class Counts(msgspec.Struct):
     open: int = 0
     requests: int = 0
     aborted: int = 0
+    refused: int = 0
 
 
 class BenchProtocol(HttpServerProtocol):
@@ -115,7 +123,10 @@ class BenchProtocol(HttpServerProtocol):
     def request(self, head: bytes, body: bytes) -> None:
         self._counts.requests += 1
         target = head.split(b" ", 2)[1]
-        if target.endswith(b"/chat/completions"):
+        if BROKEN in target:
+            self._counts.refused += 1
+            self._finish(_DOWN)
+        elif target.endswith(b"/chat/completions"):
             answer = self._answer(body)
             if _STREAM.search(body):
                 self._begin(answer)
@@ -148,7 +159,10 @@ class BenchProtocol(HttpServerProtocol):
         if self._at == len(answer.writes):
             self._finish(answer.ending)
             return
-        self.transport.write(answer.writes[self._at])
+        data = answer.writes[self._at]
+        if answer.plan.stamp:
+            data = data.replace(_STAMP, b"%0*d" % (STAMP, int(time.monotonic() * 1e6)))
+        self.transport.write(data)
         self._at += 1
         if answer.plan.delay:
             self._due += answer.plan.delay / 1000

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from gateway.cli import root
 from gateway.cli.bench import Measured, line
-from gateway.mock.load import Row
+from gateway.mock.scenarios import Row
 
 
 def typed(*words):

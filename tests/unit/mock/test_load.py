@@ -1,5 +1,6 @@
 """The load generator counts an answer only when it was whole."""
 import json
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -7,7 +8,8 @@ import pytest
 
 from gateway.mock import script as s
 from gateway.mock.bench_upstream import MARK, Answer, Plan, start
-from gateway.mock.load import SCENARIOS, Row, Scenario, load, request_bytes, run_bench
+from gateway.mock.load import load, request_bytes, requests, run_bench
+from gateway.mock.scenarios import FAILOVER, FAILOVERS, SCENARIOS, Row, Scenario, histogram
 from gateway.mock.upstream import Upstream
 
 SHORT: dict[str, Any] = {"about": "", "clients": 2, "requests": 6, "warmup_s": 0.0, "grace_s": 2.0}
@@ -66,3 +68,48 @@ def test_without_a_url_the_upstream_itself_is_measured() -> None:
     rows = run_bench(None, None, "bench-model", ["whole-1"], 0.1)
     assert [row.scenario for row in rows] == ["whole-1"] and rows[0].valid
     assert msgspec.convert(msgspec.structs.asdict(rows[0]), Row) == rows[0]
+
+
+async def test_stamped_chunks_tell_how_long_they_were_under_way() -> None:
+    server, port, _ = await start()
+    row = await load(f"http://127.0.0.1:{port}", None, "m", "x", Scenario(stream=True, plan=Plan(chunks=4, delay=2, stamp=1), **SHORT))
+    server.close()
+    assert row.valid and row.at_once == 2 and 0 < row.transit_p50_ms <= row.transit_p99_ms < row.latency_p99_ms
+
+
+async def test_below_broken_every_answer_is_503_and_counted() -> None:
+    server, port, counts = await start()
+    row = await load(f"http://127.0.0.1:{port}/broken/v1", None, "m", "x", Scenario(**SHORT))
+    server.close()
+    assert (row.errors, counts.refused) == (6, 6) and not row.valid and "503" in row.first_error
+
+
+def test_a_failover_asks_for_each_name_once() -> None:
+    scenarios = [scenario for name, scenario in SCENARIOS.items() if name.startswith("failover-")]
+    spans = sorted(scenario.names for scenario in scenarios)
+    assert all(scenario.requests <= len(range(*scenario.names)) for scenario in scenarios)
+    assert all(before[1] <= after[0] for before, after in pairwise(spans)) and spans[-1][1] <= FAILOVERS
+    sent = requests("http://h:1", None, "m", scenarios[0])
+    assert len(set(sent)) == len(range(*scenarios[0].names)) and FAILOVER.format(scenarios[0].names[0]).encode() in sent[0]
+
+
+def test_headers_of_ones_own_are_sent() -> None:
+    head = request_bytes("http://h:1/v1", None, "m", SCENARIOS["whole-1"], ["X-A: b"]).split(b"\r\n\r\n")[0]
+    assert b"\r\nX-A: b\r\n" in head + b"\r\n"
+
+
+def test_a_histogram_has_every_answer_once_and_no_gaps() -> None:
+    values = sorted([0.0010, 0.0011, 0.0012, 0.008, 0.5])
+    steps = histogram(values)
+    assert sum(n for _, n in steps) == 5 and steps[0][0] >= 1.0 and steps[-1][0] >= 500 and not histogram([])
+    assert all(1.17 < after[0] / before[0] < 1.21 for before, after in pairwise(steps))
+
+
+async def test_progress_is_told_while_it_runs() -> None:
+    server, port, _ = await start()
+    told: list[tuple[float, int, int]] = []
+    await load(f"http://127.0.0.1:{port}", None, "m", "x", Scenario(about="", seconds=0.3, warmup_s=0.0),
+               progress=lambda *seen: told.append(seen))
+    server.close()
+    shares = [share for share, _, _ in told]
+    assert len(told) >= 2 and shares == sorted(shares) and shares[-1] <= 1 and told[-1][1] > 0 == told[-1][2]
