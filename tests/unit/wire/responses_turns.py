@@ -97,13 +97,13 @@ def sse(*docs: dict[str, Any]) -> bytes:
 
 
 def read(data: bytes) -> list[dict[str, Any]]:
-    """What a client reads; each event line must name the type."""
+    """What a client reads; each event line must name the type, where there is one."""
     out = []
     for block in data.decode().split("\n\n"):
         if block:
-            name, body = block.split("\n")
+            *names, body = block.split("\n")
             out.append(json.loads(body.removeprefix("data: ")))
-            assert name == "event: " + out[-1]["type"]
+            assert names == (["event: " + out[-1]["type"]] if out[-1].get("type") else [])
     return out
 
 
