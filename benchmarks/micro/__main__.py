@@ -14,7 +14,7 @@ from pathlib import Path
 
 LINE = re.compile(r"(.+?)\s{2,}([\d.]+) µs")
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path[:0] = [str(HERE.parents[1]), str(HERE)]
 
 
 def rows_of(path: Path) -> list[tuple[str, float, float | None]]:

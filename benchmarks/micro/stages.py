@@ -177,11 +177,11 @@ class Side(asyncio.Transport):
 
 
 class Whole:
-    """The gateway, one client connection and an upstream that answers at once with the reads of ``mode``."""
+    """The gateway, one client connection and an upstream that answers at once with the reads of ``mode``. ``more``: configuration."""
 
-    def __init__(self, mode: str, prompt: str, folder: str) -> None:
+    def __init__(self, mode: str, prompt: str, folder: str, more: str = "") -> None:
         self.loop = asyncio.get_running_loop()
-        snapshot = loads(CONFIG.format(folder=folder), {})
+        snapshot = loads(CONFIG.format(folder=folder) + more, {})
         self.desk, self.parts = compose.build(snapshot)
         self.stream = mode != WHOLE
         self.reads = framed(MODES[mode], self.stream)

@@ -42,13 +42,14 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     if settings.shadow and way.races and not call.attempts:
         shadow.cast(search)
     spares: list[Hop] = []
-    timed_out = False
+    timed_out = alone = False
     most = min(settings.max_attempts, way.most)
     while len(call.attempts) < most and await purse.reaches(call, ground):
         now = clock.now()
         timed_out = search.overdue(now)
         taken = None if timed_out else await search.take(now) or await later(search)
         if taken is None:
+            alone = not timed_out
             break
         x = search.begin(taken)
         after_s = hedge.delay_s(x, search) if settings.hedge == "race" else None
@@ -67,7 +68,7 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
     for x in sorted(spares, key=lambda x: -x.said):
         if await way.salvage(x):
             return
-    if not timed_out and (shorter := await fit.shorter(call, search.plan, ground)) is not None:
+    if alone and (shorter := await fit.shorter(call, search.plan, walk, ground)) is not None:
         return await run(call, shorter, client, ground, way)
     raise nobody_left(search, timed_out)
 

@@ -1,11 +1,14 @@
-"""Is a dialogue too long for everybody who could answer it? Then, where the operator allows it, it is made to fit the largest window.
+"""Is a dialogue too long for whoever could answer it? Then, where the operator allows it, it is made to fit the largest window.
 
-As long as one target has room nothing is left out: that one answers. Where no window is known, the refusal tells. What was left out
-stands in the record (``call.remarks``).
+Whoever has room for all of it is asked first, as it was written. Only when nobody of those is left, it is made to fit the largest
+window among those who can still be asked, then the next one. Where no window is known, the refusal tells. What was left out stands in
+the record (``call.remarks``).
 """
 import logging
 from math import inf
 from typing import Final
+
+import msgspec
 
 from gateway.core.call import Call, Remark
 from gateway.core.errors import GatewayError
@@ -14,6 +17,8 @@ from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.ground import Ground
 from gateway.pipeline.prepare import Plan, replanned
 from gateway.pipeline.shrink import reparsed
+from gateway.routing.catalog import Target
+from gateway.routing.walk import Walk
 from gateway.tokens.estimate import CHARS_PER_TOKEN, estimate_request, reserve
 from gateway.wire import history
 from gateway.wire.gemini.keys import camel_keys
@@ -46,13 +51,28 @@ async def fitted(call: Call, plan: Plan, ground: Ground) -> Plan:
     return replanned(plan, request, ground)
 
 
-async def shorter(call: Call, plan: Plan, ground: Ground) -> Plan | None:
-    """Somebody whose window nobody knew refused the size: the plan for the size that this taught. None: that was not it."""
-    if ground.snapshot.context.overflow != "trim" or plan.told is not None \
-            or not any(attempt.error is not None and attempt.error.kind == "context_too_large" for attempt in call.attempts):
+async def shorter(call: Call, plan: Plan, walk: Walk, ground: Ground) -> Plan | None:
+    """Nobody is left who has room. The plan for the size that a refusal has taught, or for those who were not asked because of theirs.
+    None: size is not what is wrong."""
+    if ground.snapshot.context.overflow != "trim" or plan.told is not None:
         return None
-    made = await fitted(call, plan, ground)
-    return made if made is not plan else None
+    if any(attempt.error is not None and attempt.error.kind == "context_too_large" for attempt in call.attempts):
+        made = await fitted(call, plan, ground)
+        if made is not plan:
+            return made
+    smaller = left_out(walk, ground)
+    if not smaller:
+        return None
+    rest = msgspec.structs.replace(plan, resolution=plan.resolution.only(smaller))
+    made = await fitted(call, rest, ground)
+    return made if made is not rest else None
+
+
+def left_out(walk: Walk, ground: Ground) -> list[Target]:
+    """Who could be asked now, were the dialogue not too long for him."""
+    now, health = ground.clock.now(), ground.health
+    found = dict.fromkeys(row.target for row in walk.rows(now) if row.reason == "too_large")
+    return [target for target in found if any(health.cooldown(candidate, now) is None for candidate in target.candidates)]
 
 
 def widest(plan: Plan, ground: Ground) -> float:

@@ -58,6 +58,48 @@ async def test_nothing_is_left_out_as_long_as_somebody_has_room(gateway, upstrea
     assert "left out" not in json.dumps(large.requests[0].json())
 
 
+def houses(*ups):
+    """Three targets of one model: the first takes all of it, the next a part, the last a smaller one."""
+    return client_key() + "".join(provider(up, name, models=f'[{{id = "m", context = {room}}}]', keys=f'["sk-{name}-12345"]')
+                                  for up, name, room in zip(ups, ("small", "middle", "large"), (1_500, 2_500, 100_000), strict=False))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_who_has_no_room_is_asked_with_less_when_everybody_who_has_it_failed(gateway, upstream, stream):
+    small, large = await upstream(say.stream("s") if stream else say.reply("s")), await upstream(say.error(500))
+    base_url = await gateway(houses(small, await upstream(say.error(503)), large) + '[context]\noverflow = "trim"\n')
+    got = await ask(base_url, {"model": "m", **WIRES["openai-chat"](LONG)}, stream=stream)
+    assert got.status == 200 and got.headers["X-Routed-Via"] == "small/m", got.body
+    assert "left out" not in json.dumps(large.requests[0].json()) and len(large.requests) == 1
+    told = json.dumps(small.requests[0].json())
+    assert "left out" in told and "the last question" in told and "be kind" in told and "question 0" not in told
+
+
+async def test_of_those_who_have_no_room_the_largest_is_asked_first_and_with_the_most(gateway, upstream):
+    small, middle = await upstream(say.reply("s")), await upstream(say.error(500))
+    base_url = await gateway(houses(small, middle, await upstream(say.error(500))) + '[context]\noverflow = "trim"\n')
+    got = await ask(base_url, {"model": "m", **WIRES["openai-chat"](LONG)}, stream=False)
+    assert got.status == 200 and got.headers["X-Fallback-Trail"].count("middle/m") == 1
+    assert len(small.requests) == len(middle.requests) == 1 and len(small.requests[0].body) < len(middle.requests[0].body)
+
+
+async def test_who_is_not_asked_for_another_reason_is_nobody_to_be_trimmed_for(gateway, upstream):
+    blind, large = await upstream(say.reply("b")), await upstream(say.error(500))
+    base_url = await gateway(client_key() + provider(blind, "blind", models='[{id = "m", context = 1500, tools = false}]', keys='["sk-a-12345"]')
+                             + provider(large, "large", models='[{id = "m", context = 100000}]', keys='["sk-b-12345"]')
+                             + '[context]\noverflow = "trim"\n')
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    got = await ask(base_url, {"model": "m", **WIRES["openai-chat"](LONG), "tools": tools}, stream=False)
+    assert got.status >= 500 and not blind.requests
+
+
+async def test_where_that_is_not_allowed_nobody_is_asked_with_less(gateway, upstream):
+    small = await upstream(say.reply("s"))
+    base_url = await gateway(houses(small, await upstream(say.error(500)), await upstream(say.error(500))))
+    got = await ask(base_url, {"model": "m", **WIRES["openai-chat"](LONG)}, stream=False)
+    assert got.status >= 500 and not small.requests
+
+
 async def test_a_window_that_nobody_knew_is_learned_from_the_refusal(gateway, upstream):
     def answer(asked):
         if len(asked.body) < 6_000:
