@@ -65,12 +65,19 @@ async def run(call: Call, plan: Plan, client: Client, ground: Ground, way: Way =
         for each, error in failed:
             if judged(each, error, search):
                 spares = [*spares, each][:SPARES]
-    for x in sorted(spares, key=lambda x: -x.said):
-        if await way.salvage(x):
-            return
+    if await salvaged(spares, way):
+        return
     if alone and (shorter := await fit.shorter(call, search.plan, walk, ground)) is not None:
         return await run(call, shorter, client, ground, way)
     raise nobody_left(search, timed_out)
+
+
+async def salvaged(spares: list[Hop], way: Way) -> bool:
+    """The last resort: the longest of the answers that were refused, as far as it is one."""
+    for x in sorted(spares, key=lambda x: -x.said):
+        if await way.salvage(x):
+            return True
+    return False
 
 
 def judged(x: Hop, error: GatewayError, search: Search) -> bool:
