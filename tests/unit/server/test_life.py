@@ -149,6 +149,35 @@ async def test_a_loop_that_is_late_sheds_load(gateway, upstream):
     assert (await ask(base_url)).status == 200, "what it was fades"
 
 
+def full(parts):
+    parts.inflight.count += 10
+    return "no room"
+
+
+def late(parts):
+    parts.lag.late(0.8)
+    return "0.8 s late"
+
+
+def leaving(parts):
+    parts.inflight.closed = True
+    return "shutting down"
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+@pytest.mark.parametrize("why", [full, late, leaving])
+async def test_what_is_shed_is_told_in_the_words_of_every_surface(gateway, upstream, why, stream):
+    up = await upstream(say.reply("never"))
+    base_url = await gateway(client_key() + provider(up) + OPEN_ALL + "[limits]\nmax_inflight = 5\nmax_lag_s = 0.5\n")
+    words = why(gateway.listener.parts)
+    for surface in SURFACES.values():
+        got = await surface.ask(base_url, "m", stream)
+        said = surface.said(got, stream)
+        assert (got.status, got.broken, said.text, said.ended) == (503, "", "", False), surface.name
+        assert words in said.error and int(got.headers["Retry-After"]) >= 1, surface.name
+    assert not up.requests
+
+
 async def test_a_unix_socket_serves_too_and_outlives_its_process_for_a_successor(gateway, upstream, tmp_path):
     path = tmp_path / "s"
     await gateway(client_key() + provider(await upstream(say.reply("here"))) + f'[server]\nunix = "{path}"\n')
