@@ -13,7 +13,7 @@ from gateway.providers import gcp, sigv4
 from gateway.providers.auth import MADE
 from gateway.providers.oauth import OAuth
 from gateway.providers.registry import Account, Grant
-from gateway.upstream import proxies
+from gateway.upstream import metadata, proxies
 
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
 _OAUTH: Final = ("token_url", "client_id", "client_secret", "refresh_token", "scope")
@@ -89,6 +89,8 @@ def _granted(table: ProviderTable, auth: str, base_url: str, path: str, env: Map
     where = f"{path}.oauth" if auth == "oauth" else f"{path}.credentials"
     try:
         grant = _READ[auth](table, base_url, env)
+        if metadata.held(urlsplit(getattr(grant, "token_url", "")).hostname or ""):
+            raise ValueError(f"token_url {metadata.WORDS}")
     except ValueError as error:
         if not problems.has(where):
             problems.add(where, str(error))

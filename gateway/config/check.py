@@ -15,7 +15,7 @@ from gateway.config.schema_guards import WebhookGuard
 from gateway.policy import passwords
 from gateway.policy.guardrails import injection
 from gateway.providers.registry import Provider
-from gateway.upstream import images
+from gateway.upstream import images, metadata
 
 ADMIN_KEY: Final = re.compile(r"[\x21-\x7e]{16,}")
 _VIRTUAL: Final = ("auto", "fusion", "combo")          # names that mean something else (contract 3)
@@ -97,6 +97,8 @@ def observers(config: Config, problems: Problems) -> None:
     """Whom the gateway tells of itself."""
     if config.otel.endpoint and not _address(config.otel.endpoint):
         problems.add("otel.endpoint", 'must be an address such as "http://127.0.0.1:4318"')
+    elif metadata.held(urlsplit(config.otel.endpoint).hostname or ""):
+        problems.add("otel.endpoint", metadata.WORDS)
     if (key := config.metrics.key.reveal()) and not ADMIN_KEY.fullmatch(key):
         problems.add("metrics.key", "must be at least 16 printable ASCII characters without spaces")
     for index, hook in enumerate(config.webhooks):
@@ -109,6 +111,8 @@ def _webhook(path: str, hook: Webhook | WebhookGuard, problems: Problems) -> Non
     url = hook.url.reveal()
     if not _address(url):
         problems.add(f"{path}.url", 'must be an address such as "https://hooks.example/gateway"')
+    elif metadata.held(urlsplit(url).hostname or ""):
+        problems.add(f"{path}.url", metadata.WORDS)
     elif not hook.allow_private:
         try:
             check_url(url)

@@ -17,7 +17,7 @@ from gateway.providers.presets import Preset, facts, filled, presets
 from gateway.providers.profiles import family
 from gateway.providers.quirks import QUIRKS, combine
 from gateway.providers.registry import Ceiling, Model, Price, Provider
-from gateway.upstream import proxies
+from gateway.upstream import metadata, proxies
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -103,7 +103,10 @@ def _base_url(table: ProviderTable, preset: Preset | None, values: Mapping[str, 
     if not url:
         if preset is None and not problems.has(f"{path}.preset"):
             problems.add(where, 'is missing; write base_url = "https://host/v1", or a preset')
-        return filled(preset.base_url, values) if preset else ""
+        whole = filled(preset.base_url, values) if preset else ""
+        if table.vars and metadata.held(_host(whole)):
+            problems.add(f"{path}.vars", metadata.WORDS)
+        return whole
     url = filled(url, values)
     if problem := wrong_url(url):
         problems.add(where, problem)
@@ -144,6 +147,8 @@ def wrong_url(url: str) -> str:
         return f"must begin with http:// or https://{'' if '://' in url else f'; write https://{url[:80]}'}"
     if not host or re.search(r"[\s\\\x00-\x1f]", url):
         return "has no host; write https://host/v1" if not host else "must not hold spaces or control characters"
+    if metadata.held(host):
+        return metadata.WORDS
     if parts.username or parts.password:
         return "must not hold a user or password; write the key in api_keys"
     if parts.query or parts.fragment:
@@ -153,12 +158,16 @@ def wrong_url(url: str) -> str:
     return ""
 
 
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return ""
+
+
 def near(url: str) -> bool:
     """Is this host on this machine or in a private network? Such an upstream rests for seconds, not minutes."""
-    try:
-        host = (urlsplit(url).hostname or "").rstrip(".").lower()
-    except ValueError:
-        return False
+    host = _host(url)
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -20,7 +20,7 @@ from yarl import URL
 
 from gateway.core.bounded import LruMap
 from gateway.core.errors import GatewayError
-from gateway.upstream import buffered
+from gateway.upstream import buffered, metadata
 from gateway.upstream.failures import cut, told
 from gateway.upstream.proxies import is_socks, problem
 from gateway.upstream.transport import Outgoing
@@ -283,7 +283,7 @@ class AiohttpTransport:
                 socks: Any = importlib.import_module("aiohttp_socks").ProxyConnector     # 40 ms; only who needs it pays
                 pool = cast(aiohttp.TCPConnector, socks.from_url(proxy.replace("socks5h:", "socks5:", 1), rdns=True, **settings))
             else:
-                pool = aiohttp.TCPConnector(**settings)
+                pool = aiohttp.TCPConnector(socket_factory=metadata.opened, **settings)
             self._pools[name] = pool
         return pool
 

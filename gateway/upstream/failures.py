@@ -20,6 +20,8 @@ log = logging.getLogger("gateway.upstream")
 RETRY_S: Final = 1.0
 
 _BY_ERRNO: Final = {
+    errno.EACCES: "connection not allowed",
+    errno.EPERM: "connection not allowed",
     errno.ECONNREFUSED: "connection refused",
     errno.ECONNRESET: "connection reset",
     errno.EPIPE: "connection reset",

@@ -11,6 +11,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from gateway.core.errors import GatewayError
+from gateway.upstream import metadata
 from gateway.upstream.failures import told
 from gateway.upstream.reach import PublicResolver, check_url
 
@@ -53,7 +54,7 @@ class Poster:
             resolver = self._resolver or aiohttp.ThreadedResolver()
             # no DNS cache and no kept connections: what was checked is what is connected to
             connector = aiohttp.TCPConnector(resolver=resolver if private else PublicResolver(resolver), use_dns_cache=False,
-                                             force_close=True, limit=16)
+                                             force_close=True, limit=16, socket_factory=metadata.opened)
             found = self._sessions[private] = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, headers={"User-Agent": "gateway"})
         return found

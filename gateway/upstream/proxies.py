@@ -10,6 +10,8 @@ from ipaddress import ip_address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
+from gateway.upstream import metadata
+
 SCHEMES: Final = ("http", "https", "socks5", "socks5h", "socks4")
 
 
@@ -28,6 +30,8 @@ def problem(proxy: str) -> str | None:
         return f"must begin with one of {', '.join(s + '://' for s in SCHEMES)}"
     if not parts.hostname or not port_ok:
         return "has no host"
+    if metadata.held(parts.hostname):
+        return metadata.WORDS
     if is_socks(proxy) and importlib.util.find_spec("aiohttp_socks") is None:
         return "needs a package for SOCKS: pip install aiohttp-socks"
     return None

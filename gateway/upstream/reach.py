@@ -16,6 +16,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from gateway.core.errors import GatewayError
+from gateway.upstream import metadata
 from gateway.upstream.failures import told
 
 MAX_URL: Final = 8_192
@@ -124,7 +125,8 @@ class Fetcher:
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
             # no DNS cache and no kept connections: what was checked is what is connected to
-            connector = aiohttp.TCPConnector(resolver=self._resolver, use_dns_cache=False, force_close=True, limit=32)
+            connector = aiohttp.TCPConnector(resolver=self._resolver, use_dns_cache=False, force_close=True, limit=32,
+                                             socket_factory=metadata.opened)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False,
                                                   headers={"User-Agent": "gateway"})
         return self._session

@@ -8,6 +8,7 @@ from typing import Final
 import aiohappyeyeballs
 
 from gateway.core.errors import GatewayError
+from gateway.upstream import metadata
 from gateway.upstream.failures import told
 from gateway.upstream.h1 import tunnel
 from gateway.upstream.h1.connection import Connection
@@ -77,7 +78,7 @@ class Dialer:
         addresses = await self._names.find(host, port)
         try:
             return await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=EYEBALLS_S,
-                                                           loop=asyncio.get_running_loop())
+                                                           loop=asyncio.get_running_loop(), socket_factory=metadata.opened)
         except OSError:
             self._names.forget(host, port)
             raise
