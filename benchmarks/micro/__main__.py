@@ -4,11 +4,13 @@ A bench file has ``main()``, which returns rows ``(name, microseconds)`` or ``(n
 ``name  1.23 µs``; ``timing.timed`` measures one.
 
     python -m benchmarks.micro            python benchmarks/micro [part of a name]
+    python -m benchmarks.micro request --stages      where a request's microseconds go (stages.py)
 """
 import contextlib
 import importlib.util
 import io
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -31,6 +33,8 @@ def rows_of(path: Path) -> list[tuple[str, float, float | None]]:
 
 
 def main() -> int:
+    if "--stages" in sys.argv:
+        return subprocess.run([sys.executable, HERE / "stages.py"], check=False).returncode
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     over = 0
     print("| what | µs | limit | |\n|---|---:|---:|---|")

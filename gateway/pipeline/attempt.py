@@ -107,17 +107,17 @@ class Exchange(Hop):
         """Ask for the next tick: the earliest moment at which ``tick`` could have something to do."""
         if not self.plan.request.stream and self.commit_by == inf:
             return
-        client, settings = self.client, self.ground.snapshot
-        timeouts, due = settings.timeouts, [self.commit_by] if not client.committed else []
+        client, settings, attempt = self.client, self.ground.snapshot, self.attempt
+        timeouts, due = settings.timeouts, self.commit_by if not client.committed else inf
         if self.plan.request.stream:
             if timeouts.keepalive_s:                 # from the start on: the commit then needs no timer of its own
-                due.append((client.last_write or self.attempt.started) + timeouts.keepalive_s)
+                due = min(due, (client.last_write or attempt.started) + timeouts.keepalive_s)
             if not client.committed and settings.stream.hold_max_s and not self.turn.committed:
-                due.append(max(self.attempt.started + settings.stream.hold_max_s, self.ground.clock.now() + 1.0))
+                due = min(due, max(attempt.started + settings.stream.hold_max_s, self.ground.clock.now() + 1.0))
             if not client.started and timeouts.early_keepalive_s:
-                due.append(self.call.started + timeouts.early_keepalive_s)
+                due = min(due, self.call.started + timeouts.early_keepalive_s)
         assert self.deadline is not None
-        self.deadline.wake_at(min(due, default=inf))
+        self.deadline.wake_at(due)
 
 
 async def try_once(x: Exchange) -> None:

@@ -144,12 +144,15 @@ class Succession(RequestHandler):
         task = self._task_handler or asyncio.current_task()
         return made(message, payload, self, StreamWriter(self, self._loop), task), payload, handler  # type: ignore[arg-type]
 
-    async def _served(self, request: BaseRequest, payload: StreamReader, handler: Handler) -> bool:
+    async def _served(self, request: Any, payload: StreamReader, handler: Handler) -> bool:
         """Answer it; False: the connection is of no more use."""
         try:
-            answer, gone = await self._handle_request(request, None, handler)
-            if gone:
-                return False
+            if type(request) is Plain:
+                answer = await self._answered(cast(BaseRequest, request), handler)
+            else:
+                answer, gone = await self._handle_request(request, None, handler)
+                if gone:
+                    return False
             self._keepalive = bool(answer.keep_alive)
             if not payload.is_eof() and not self._force_close:
                 await self._unread(payload)
@@ -164,6 +167,16 @@ class Succession(RequestHandler):
             log.exception("a connection failed outside its handler")
             self.force_close()
             return False
+
+    async def _answered(self, request: BaseRequest, handler: Handler) -> web.StreamResponse:
+        """A plain request: its door writes the answer itself, so nothing of it is left to aiohttp."""
+        self._request_in_progress, self._current_request = True, request
+        try:
+            return await handler(request)
+        finally:
+            self._request_in_progress, self._current_request = False, None
+            if self._handler_waiter is not None:
+                self._handler_waiter.set_result(None)
 
     async def _unread(self, payload: StreamReader) -> None:
         """The rest of a body that nobody wanted: read over for a while, so that its sender gets to read the answer."""
