@@ -19,7 +19,8 @@ RETURNED: Final = frozenset({"content-type", "content-language", "content-dispos
 _FRAMING: Final = frozenset({"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
                              "transfer-encoding", "upgrade", "expect"})
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")         # RFC 9110 5.6.2
-_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")      # no CR, LF, NUL or other controls
+# No CR, LF, NUL or other controls; no bytes that are no UTF-8 either (readers give them as surrogates), since we write UTF-8
+_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*")
 USER_AGENT: Final = "gateway"
 
 _JSON: Final = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
@@ -61,7 +62,7 @@ def outgoing(base: Mapping[str, str], client: Mapping[str, str], *, stream: bool
         if value is None:
             continue
         if not _VALUE.fullmatch(value):
-            raise GatewayError("bad_request", f"the header {name} contains a control character", param=name)
+            raise GatewayError("bad_request", f"the header {name} contains a control character, or bytes that are no text", param=name)
         own = next((own for own in base if own.lower() == name), None)
         if own is None:
             headers[name] = value
