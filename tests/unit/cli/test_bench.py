@@ -25,6 +25,7 @@ def test_the_upstream_alone():
     said = typed("--direct", "--scenario", "whole-1", "--seconds", "0.2")
     assert said.exit_code == 0
     assert "non-stream, 1 client" in said.output
+    assert "p50" in said.output and "█" in said.output
 
 
 def test_faults_are_shown():
