@@ -64,6 +64,11 @@ def test_what_is_staged_is_whole_and_a_second_time_changes_nothing_of_yours(tmp_
     assert (key.read_text(), unit.stat().st_mtime_ns, config.read_text()) == (*before, "# mine\n")
 
 
+def test_the_installer_says_what_it_takes():
+    said = told(ROOT / "scripts" / "install", "--help")
+    assert said.returncode == 0 and all(option in said.stdout for option in ("--dry-run", "--no-start", "--stage DIR"))
+
+
 def test_an_unknown_option_of_the_installer_is_refused():
     assert told(ROOT / "scripts" / "install", "--forec").returncode == 2
 

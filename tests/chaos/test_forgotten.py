@@ -1,7 +1,9 @@
 """A request that failed, or whose client left, leaves nothing behind: neither its own things nor the configuration it stood on."""
 import asyncio
 import gc
+import sys
 import weakref
+from collections import Counter
 
 import pytest
 
@@ -40,6 +42,59 @@ async def test_the_same_when_clients_leave(gateway, upstream, tmp_path):
     await up.until(lambda: not up.busy)
     await asyncio.sleep(0.05)
     await let_go(gateway, tmp_path)
+
+
+# Of each of these some live while a request does: never one more for each that is over.
+FLEETING = {"coroutine", "generator", "async_generator", "frame", "traceback", "cell", "function", "method", "Task", "_asyncio.Task", "Future",
+            "_asyncio.Future", "Context"}
+BLOCKS = 50                                          # of memory for each request, in rows that are kept to a bound (30); a forgotten Call is 30 more
+
+
+async def grown(gateway, base_url, rounds=2):
+    """What lives after some rounds of every surface over every fault that did not before: kinds by number, blocks of memory by request."""
+    async def asked():
+        names = [f"{prefix}{name.replace(' ', '-')}{suffix}" for name in FAULTS for prefix, suffix in (("", "/m"), ("helped-", ""))]
+        await asyncio.gather(*(surface.ask(base_url, name, stream) for name in names for surface in SURFACES.values()
+                               for stream in (True, False)))
+        return len(names) * len(SURFACES) * 2
+
+    async def living():
+        await asyncio.sleep(0.3)
+        gateway.listener.parts.store.ledger.gather()
+        for _ in range(3):
+            gc.collect()
+        return Counter(type(one).__qualname__ for one in gc.get_objects()
+                       if str(type(one).__module__).startswith("gateway.") or type(one).__qualname__ in FLEETING), sys.getallocatedblocks()
+
+    await asked()                                    # what is made once
+    await asked()
+    before, blocks = await living()
+    n = sum([await asked() for _ in range(rounds)])
+    after, more = await living()
+    return {kind: count - before[kind] for kind, count in after.items() if count - before[kind] > n / 4 and kind != "Asked"}, (more - blocks) / n
+
+
+@pytest.fixture
+async def every_fault(gateway, upstream):
+    config = client_key() + OPEN_ALL + '[store]\nurl = "memory:"\n[routing]\ntransient_cooldown_s = 0\n'
+    for fault in FAULTS:
+        name, up = fault.replace(" ", "-"), await upstream(FAULTS[fault])
+        config += provider(up, name, timeouts="{idle_s = 0.1, first_token_s = 0.2}")
+        config += f'[[combos]]\nname = "helped-{name}"\ntargets = ["{name}/m", "answers-well/m"]\n'
+    return await gateway(config)
+
+
+async def test_no_request_leaves_a_thing_of_its_own(gateway, every_fault):
+    kinds, blocks = await grown(gateway, every_fault)
+    assert kinds == {} and blocks < BLOCKS
+
+
+async def test_one_that_was_kept_would_be_seen(gateway, every_fault, monkeypatch):
+    kept, ledger = [], type(gateway.listener.parts.store.ledger)
+    add = ledger.add
+    monkeypatch.setattr(ledger, "add", lambda self, call, *more: (kept.append(call), add(self, call, *more))[1])
+    kinds, _ = await grown(gateway, every_fault, rounds=1)
+    assert "Call" in kinds and kept
 
 
 async def let_go(gateway, tmp_path):
