@@ -60,6 +60,8 @@ async def logout(visit: Visit) -> Done:
     token = gate.token_of(visit.http.headers)
     if token:
         visit.office.sessions.end(token)
+    if visit.how == "session":
+        visit.note("logout")
     visit.cookies.append(cookie("", 0, secure(visit)))
     return Done()
 

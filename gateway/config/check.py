@@ -3,7 +3,7 @@ import importlib.util
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -12,6 +12,7 @@ from gateway.config.problems import Problems
 from gateway.config.problems import render as render
 from gateway.config.schema import Config, Webhook
 from gateway.config.schema_guards import WebhookGuard
+from gateway.core.redact import worth_hiding
 from gateway.policy import passwords
 from gateway.policy.guardrails import injection
 from gateway.providers.registry import Provider
@@ -194,6 +195,22 @@ def passphrase(url: str) -> str:
         return ""
 
 
+_SECRET: Final = re.compile(r"auth|key|token|secret|password|cookie", re.I)      # names of headers
+_RANDOM: Final = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])(?!\S*[/:])\S{12,}")      # no address, no word
+
+
+def hidden(provider: Provider, loose: Collection[str]) -> tuple[str, ...]:
+    """What it is sent besides keys, and must not be repeated: headers that are called like secrets, or came from the environment or
+    a file and look like some; passwords of proxies, as they are written and as they are meant."""
+    found = {name: None for address in (provider.proxy, *(account.proxy for account in provider.accounts)) if address
+             for name in (urlsplit(address).password or "", passphrase(address))}
+    for name, value in provider.headers.items():
+        word = value.rpartition(" ")[2]
+        if _SECRET.search(name) or value in loose and _RANDOM.fullmatch(word):
+            found[word] = None
+    return tuple(word for word in found if worth_hiding(word))
+
+
 def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -> tuple[str, ...]:
     """Every value that must never be shown."""
     found: dict[str, None] = dict.fromkeys(key.key.reveal() for key in config.auth.keys)
@@ -207,11 +224,6 @@ def secrets(config: Config, providers: tuple[Provider, ...], loose: list[str]) -
         found[known] = None
     for provider in providers:
         found |= dict.fromkeys(provider.keys)
-        if provider.proxy and (password := urlsplit(provider.proxy).password):
-            found[password] = None
-        for name, value in provider.headers.items():
-            if re.search(r"auth|key|token|secret|password|cookie", name, re.I):
-                found[value.rpartition(" ")[2]] = None
     found |= dict.fromkeys(loose)
     return tuple(secret for secret in found if secret)
 

@@ -93,6 +93,7 @@ def compile(config: Config, env: Mapping[str, str], problems: Problems, *, sourc
     paths = {order: f"providers[{order}]" for order in range(len(config.providers))}
     providers = tuple(upstreams.build(table, paths[order], order, env, problems, timeouts=config.timeouts,
                                       routing=config.routing) for order, table in enumerate(config.providers))
+    providers = tuple(msgspec.structs.replace(provider, hidden=check.hidden(provider, loose)) for provider in providers)
     check.upstreams(providers, paths, problems)
     plans = combos.plans(config, providers, problems)
     rules = payload.rules(config, providers, problems)

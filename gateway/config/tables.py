@@ -20,4 +20,7 @@ def doc(text: str) -> Meta:
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all tables."""
+    """Base of all tables. They print as their names: headers, addresses and free tables may hold secrets."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"

@@ -60,11 +60,17 @@ def redact(text: str, secrets: Iterable[str] = (), limit: int = LIMIT) -> str:
     return clip(line, limit) or EMPTY
 
 
-def mask(text: str, secrets: Iterable[str] = ()) -> str:
-    """Replace exact secrets, then everything that looks like one. Length is bounded by what the patterns can look at."""
+def without(text: str, secrets: Iterable[str]) -> str:
+    """The text without these secrets, and otherwise as it is."""
     for secret in secrets:
         if secret in text and worth_hiding(secret):
             text = text.replace(secret, MASK)
+    return text
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """Replace exact secrets, then everything that looks like one. Length is bounded by what the patterns can look at."""
+    text = without(text, secrets)
     if len(text) > _SCAN_LIMIT:
         # The last word may be half a token, which no pattern would know.
         text = text[:_SCAN_LIMIT].rstrip().rpartition(" ")[0] or text[:_SCAN_LIMIT]

@@ -10,7 +10,6 @@ from typing import Any, Final
 from gateway.core import events as ev
 from gateway.core.call import Attempt, Call
 from gateway.core.errors import GatewayError
-from gateway.core.redact import worth_hiding
 from gateway.memory.traces import Notes
 from gateway.pipeline import guarding, handoff, recall
 from gateway.pipeline.aside import LARGE_BYTES, aside
@@ -27,7 +26,6 @@ from gateway.providers.classify import classify, refine
 from gateway.stream import usage
 from gateway.stream.dialects import failed_generation
 from gateway.stream.turn import Turn
-from gateway.stream.veil import Veil
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.fetch import BYTES_ONLY, with_bytes
 from gateway.upstream.guard import forwards, outgoing
@@ -54,7 +52,7 @@ class Exchange(Hop):
         if ground.resumes and resumable(plan):
             self.sink = Telling(self)
         self.whole: bytes | None = None              # the upstream's body, where it did not stream
-        self.veil = guarding.veiled(Veil(lane.secret) if worth_hiding(lane.secret) else None, call)
+        self.veil = guarding.veiled(lane.secrets, call)
         self.notes = Notes(lane.needs) if lane.needs is not None else None
 
     @property

@@ -16,6 +16,7 @@ from gateway.core.call import Call
 from gateway.core.clock import Clock
 from gateway.core.errors import GatewayError
 from gateway.core.ports import Journal, Responses, Store
+from gateway.core.redact import worth_hiding
 from gateway.core.request import Request
 from gateway.memory.needs import Needs, needs_of
 from gateway.memory.traces import Traces
@@ -59,10 +60,13 @@ class Lane(msgspec.Struct, kw_only=True, frozen=True):
     to_stream: Outbound
     to_whole: Outbound
     timeouts: Timeouts
-    secret: str                                  # the account's key, to find it in what the upstream says
+    secrets: tuple[str, ...]                     # what it is sent and may repeat: the account's key first
     proxy: str
     needs: Needs | None                          # what the model wants back of what it said
     changes: tuple[Change, ...]                  # what the operator's rules do to bodies for it
+
+    def __repr__(self) -> str:
+        return f"Lane({self.candidate!r})"
 
     def url(self, request: Request, to: Outbound) -> str:
         path = self.wire.upstream_path(request, to)
@@ -138,7 +142,8 @@ class Ground:
                     headers_account=headers, headers_stream=outgoing(headers, {}, stream=True),
                     headers_whole=outgoing(headers, {}, stream=False),
                     to_stream=outbound(True), to_whole=outbound(False), timeouts=provider.timeouts,
-                    secret=account.key.reveal(), proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id),
+                    secrets=tuple(filter(worth_hiding, (account.key.reveal(), *provider.hidden))),
+                    proxy=account.proxy or provider.proxy, needs=needs_of(wire.name, model.id),
                     changes=tuple(rule.change for rule in self.snapshot.rules if rule.fits(provider, model)))
 
 

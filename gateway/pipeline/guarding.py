@@ -163,12 +163,13 @@ async def asked(call: Call, look: Look, principal: Principal, hook: WebhookGuard
 
 
 # ---------------------------------------------------------------- the answer
-def veiled(veil: Veil | None, call: Call) -> Veil | Blind | Veiled | None:
-    """What an answer goes through: the account's key hidden, the guards' work undone or done."""
-    if call.guard is None:
-        return veil
-    blind = Blind(call.guard)
-    return blind if veil is None else Veiled(veil, blind)
+def veiled(secrets: tuple[str, ...], call: Call) -> Veil | Blind | Veiled | None:
+    """What an answer goes through: the account's key hidden (and what else it was sent), the guards' work undone or done."""
+    cover: Veil | Blind | Veiled | None = None if call.guard is None else Blind(call.guard)
+    for secret in reversed(secrets):
+        veil = Veil(secret)
+        cover = veil if cover is None else Veiled(veil, cover)
+    return cover
 
 
 def told(call: Call, text: str) -> str:

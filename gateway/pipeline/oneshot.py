@@ -146,7 +146,7 @@ async def whole(x: Fetch, reply: Reply) -> bytes:
     x.asks()
     body = await reply.read(BODY_LIMIT)
     x.heard()
-    return Scrubber((x.lane.secret,)).replace(body) if x.lane.secret else body
+    return Scrubber(x.lane.secrets).replace(body) if x.lane.secrets else body
 
 
 async def deliver(x: Fetch, vectors: Vectors) -> None:

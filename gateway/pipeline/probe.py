@@ -77,7 +77,7 @@ async def _asked(candidate: Candidate, ground: "Ground", status: list[int]) -> s
     finally:
         if not reply.complete:
             reply.close()
-    events = lane.wire.parse_reply(Scrubber((lane.secret,)).replace(answer) if lane.secret else answer, False)
+    events = lane.wire.parse_reply(Scrubber(lane.secrets).replace(answer) if lane.secrets else answer, False)
     for event in events:
         if isinstance(event, ev.Fault):
             raise refine(event.error, provider)

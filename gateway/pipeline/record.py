@@ -1,5 +1,6 @@
 """What is kept of a request? Limits settled, the call closed and handed to the journal, whatever the end was."""
 from gateway.core.call import Call
+from gateway.core.redact import without
 from gateway.pipeline import explaining, guarding, purse
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
@@ -32,16 +33,17 @@ def close(call: Call, client: Client, reservation: Reservation | None, ground: G
     charge(call)
     if call.hold is not None:
         purse.settle(call)
-    forget_frames(call)
+    tidy(call, ground.snapshot.secrets)
     ground.journal.add(call)
 
 
-def forget_frames(call: Call) -> None:
+def tidy(call: Call, secrets: tuple[str, ...]) -> None:
     """An error holds the frames that it came through, and they hold everything of the request, its ground included. Records outlive
-    it, and only the collector would find the circle."""
+    it, and only the collector would find the circle. A provider may also say in it what the prompt was, and a key stand there."""
     for error in (call.error, *[attempt.error for attempt in call.attempts]):
         if error is not None:
             error.__traceback__ = error.__context__ = error.__cause__ = None
+            error.message = without(error.message, secrets)
 
 
 def charge(call: Call) -> None:

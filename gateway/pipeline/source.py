@@ -45,7 +45,7 @@ class Source:
         self._rest = b""
         self.said = ""                               # by what the last run left unread
         self._names = {} if x.same else names.back(self.wire.name, x.plan.request)      # of tools, as this wire spells them
-        self._scrubber = Scrubber((x.lane.secret,)) if x.lane.secret else None
+        self._scrubber = Scrubber(x.lane.secrets) if x.lane.secrets else None
 
     async def chunk(self) -> bytes:
         """The next read; b"" at the end. Never holds the account's key."""

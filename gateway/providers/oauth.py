@@ -63,6 +63,9 @@ class Token(msgspec.Struct, frozen=True):
     life_s: float
     refresh: str = ""
 
+    def __repr__(self) -> str:
+        return f"Token({self.life_s:g} s)"
+
     @property
     def lead_s(self) -> float:
         return min(LEAD_S, self.life_s / 4)

@@ -47,6 +47,9 @@ class Account(msgspec.Struct, frozen=True):
     proxy: str = ""                          # instead of the provider's
     tags: frozenset[str] = frozenset()       # what a request may ask for
 
+    def __repr__(self) -> str:
+        return f"Account({self.ordinal}, {self.label!r})"    # a proxy's address may hold a password
+
     def serves(self, model: str) -> bool:
         return not self.models or any(fnmatchcase(model, pattern) for pattern in self.models)
 
@@ -89,6 +92,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     discover: bool = False                   # its own list says which models it has (jobs.discovery)
     loopback: bool = False                   # its host is this machine or a private network
     order: int = 0
+    hidden: tuple[str, ...] = ()             # secrets besides its accounts': in headers, of proxies
 
     def __repr__(self) -> str:
         return f"Provider({self.id!r})"
@@ -100,4 +104,4 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def keys(self) -> tuple[str, ...]:
         """Its credentials in plain text, for redaction only."""
-        return tuple(text for account in self.accounts for text in account.secrets)
+        return (*(text for account in self.accounts for text in account.secrets), *self.hidden)

@@ -147,7 +147,7 @@ class Veiled:
     __slots__ = ("_veil", "_blind")
     holding = True
 
-    def __init__(self, veil: Veil, blind: Blind) -> None:
+    def __init__(self, veil: Veil, blind: "Veil | Blind | Veiled") -> None:
         self._veil = veil
         self._blind = blind
 

@@ -18,6 +18,9 @@ class Outgoing(msgspec.Struct, kw_only=True):
     tls_verify: bool = True
     stream: bool = False
 
+    def __repr__(self) -> str:
+        return f"Outgoing({self.method})"            # address, headers and proxy may hold secrets
+
 
 class Reply(Protocol):
     """A started answer. Leaving it unread is safe: ``close`` ends the connection, ``release`` gives it back."""

@@ -45,6 +45,7 @@ class Wire:
         host, _, port = base_url.removeprefix("http://").partition(":")
         self._where = host, int(port)
         self.host = f"{host}:{port}"
+        self._until_end = False
         self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, headers: list[tuple[str, str]], body: bytes = b"") -> Heard:
@@ -60,16 +61,25 @@ class Wire:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             told = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
             status, streams = int(head[0].split()[1]), told.get("content-type", "").startswith("text/event-stream")
+            streams = streams and not self._until_end
             data = b"" if streams or status == 304 else await self._body(reader, told)
         if streams or told.get("connection", "").lower() == "close":
             self.close()
         return Heard(status, told, data)
 
+    async def whole(self, method: str, path: str, headers: list[tuple[str, str]], body: bytes = b"") -> Heard:
+        """The same, and streams to their end."""
+        self._until_end = True
+        try:
+            return await self.ask(method, path, headers, body)
+        finally:
+            self._until_end = False
+
     async def _body(self, reader: asyncio.StreamReader, told: dict[str, str]) -> bytes:
         if told.get("transfer-encoding") != "chunked":
             return await reader.readexactly(int(told.get("content-length", 0)))
         data = b""
-        while size := int(await reader.readline(), 16):
+        while size := int(await reader.readline() or b"0", 16):
             data += (await reader.readexactly(size + 2))[:-2]
         await reader.readline()
         return data

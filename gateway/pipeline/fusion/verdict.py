@@ -89,7 +89,7 @@ async def given(draft: Draft, kind: str, panel: Panel) -> None:
     panel.kind = kind
     x = draft.x
     x.call.response_id, x.call.panel = panel.call.response_id, panel
-    x.client, x.plan, x.same, x.whole, x.veil = panel.client, panel.plan, False, None, guarding.veiled(None, panel.call)
+    x.client, x.plan, x.same, x.whole, x.veil = panel.client, panel.plan, False, None, guarding.veiled((), panel.call)
     x.turn.touched = True
     await sink(x).close(list(draft.events))
 

@@ -52,8 +52,15 @@ async def test_with_a_password_everybody_signs_in(operator, password_hash):
     assert {"HttpOnly", "SameSite=Strict", "Path=/admin"} <= set(cookie.split("; ")) and "Secure" not in cookie
     assert (await page.get("/session")).json["how"] == "session"
     assert (await page.get("/overview")).status == 200
+    token = cookie.partition(";")[0].partition("=")[2]
     assert (await page.post("/logout")).status == 200
     assert (await page.get("/overview")).status == 401
+    again = await page.get("/overview", headers={"Cookie": f"gateway_admin={token}"})
+    assert again.code == "sign_in", "the token itself is no longer good"
+    await page.post("/login", {"password": "wrong"})
+    await page.post("/login", {"password": PASSWORD})
+    changes = [(one["who"], one["action"], one["ok"]) for one in (await page.get("/audit")).json["changes"]]
+    assert changes == [("session", "login", True), ("nobody", "login", False), ("session", "logout", True), ("session", "login", True)]
 
 
 async def test_behind_tls_the_cookie_is_secure(operator, password_hash):

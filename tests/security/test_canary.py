@@ -1,0 +1,251 @@
+"""A gateway that holds every kind of secret fails in every way: none of them is seen anywhere."""
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+
+import pytest
+
+from gateway.admin.routes import ROUTES
+from gateway.mcp.table import TOOLS
+from gateway.mock.upstream import Upstream
+from gateway.policy import passwords
+from tests.processes import Served
+from tests.security import canaries
+from tests.security.canaries import (
+    ADDRESS,
+    ADMIN,
+    CLIENT,
+    OWN_PROXY,
+    PASSWORD,
+    PROVIDER,
+    PROXY,
+    WAYS,
+    echo,
+    found,
+    sink_files,
+)
+from tests.security.stranger import Wire
+from tests.surfaces import SAY, SURFACES
+from tests.unit.mcp.conftest import over_http
+
+PROVIDERS = ("echo", "query", "claude", "gemini", "responses", "signs-in", "proxied", "far-proxied", "old-proxied", "socks-proxied",
+             "own-proxied", "dead", "told")
+KEY = [("Authorization", f"Bearer {CLIENT}")]
+NOT_TOLD = (ADDRESS.encode(), b"127.0.0.1:", b"/site-packages/", b"Traceback", b".py\"")     # to clients
+OPERATOR = [("Authorization", f"Bearer {ADMIN}")]
+
+
+class Seen:
+    """What came out where. ``add`` keeps only the places in which a secret stands."""
+
+    def __init__(self) -> None:
+        self.leaks: dict[str, set[str]] = {}
+        self.n = 0
+
+    def add(self, where: str, data: bytes | str) -> None:
+        self.n += 1
+        raw = data.encode() if isinstance(data, str) else data
+        if secrets := found(raw):
+            self.leaks.setdefault(where, set()).update(secrets)
+
+    def heard(self, where: str, heard, own: str = "") -> None:
+        """``own``: what the caller itself had written into its prompt, where an answer may say it again."""
+        self.add(where, json.dumps(heard.headers).encode() + heard.body.replace(own.encode() or b"\0", b""))
+
+
+@pytest.fixture
+async def scene(stack, tmp_path, unused_tcp_port):
+    """Upstreams that repeat everything, a receiver of spans and events, a proxy that refuses; their ports."""
+    up = await stack.enter_async_context(Upstream(echo))
+    sink = await stack.enter_async_context(Upstream(canaries.say.reply("ok")))
+    proxy = await stack.enter_async_context(Upstream(lambda asked: canaries.say.error(407, canaries.repeated(asked))))
+    return {"echo": up.port, "sink": sink.port, "proxy": proxy.port, "dead": unused_tcp_port}, sink
+
+
+async def command(folder, *words: str, **environment: str) -> bytes:
+    """Everything that a command says."""
+    clean = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", *words, cwd=folder, env={**clean, "HOME": str(folder), **environment},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
+    said, _ = await asyncio.wait_for(process.communicate(), 60)
+    return said
+
+
+async def fail_everywhere(wire: Wire, seen: Seen) -> None:
+    """Each provider and each way on one surface, each surface a few ways; requests that are none."""
+    async def ask(surface, name: str, way: str, stream: bool) -> None:
+        cleared = await wire.ask("POST", "/admin/api/cooldowns/clear", OPERATOR, json.dumps({"provider": name}).encode())
+        assert cleared.status == 200
+        model = f"{name}/m"
+        pasted = f" my key is {CLIENT}" if surface.name != "responses" else ""       # whose conversations are kept, as they were said
+        text = json.dumps(surface.body).replace(SAY, f"way={way};{pasted}")
+        body = json.loads(text) | ({"stream": stream, "model": model} if surface.flag else {})
+        path = (surface.streamed if stream else surface.path).replace("{model}", model)
+        heard = await wire.whole("POST", path, KEY, json.dumps(body).encode())
+        assert heard.status != 500 and not any(one in heard.body for one in NOT_TOLD), (surface.name, model, way, heard.body)
+        seen.heard(f"answer of {surface.name} {model} {way} {stream}", heard, CLIENT)
+        statuses.add(heard.status)
+    chat, statuses = SURFACES["chat"], set()
+    for way in WAYS:
+        for stream in (False, True):
+            await ask(chat, "echo", way, stream)
+            await ask(chat, "told", way, stream)
+    for name in PROVIDERS[1:]:
+        for way in ("status400", "status401", "text"):
+            await ask(chat, name, way, way == "text")
+    for surface in SURFACES.values():
+        for way in ("status400", "status500", "late frame", "text"):
+            await ask(surface, "echo", way, True)
+            await ask(surface, "claude", way, False)
+    assert statuses >= {200, 400, 404, 413, 422, 429, 502, 503}, statuses
+    for path in ("/v1/embeddings", "/v1/images/generations", "/v1/rerank"):
+        seen.heard(path, await wire.whole("POST", path, KEY, b'{"model": "echo-m", "input": "x", "prompt": "x"}'))
+
+
+async def ask_badly(wire: Wire, seen: Seen) -> None:
+    """Requests that carry secrets and are refused, before or behind the parser."""
+    for path in (f"/v1beta/models?key={CLIENT}", f"/v1beta/models/nobody?key={CLIENT}", f"/nowhere/{CLIENT}?key={CLIENT}",
+                 f"/v1beta/models/x:generateContent?key={CLIENT}", f"/admin/api/overview?key={ADMIN}", f"/v1/models?key={CLIENT}"):
+        heard = await wire.whole("GET", path, [])
+        if CLIENT not in path.partition("?")[0]:     # what stands in a path was said by the caller, and is told to it alone
+            seen.heard(path.replace(CLIENT, "…"), heard)
+    for headers in ([("Authorization", f"Bearer {CLIENT}\x01")], [("Authorization", f"Bearer {CLIENT}"), ("X", "y" * 20_000)],
+                    [("Authorization", f"Basic {CLIENT}")], [("bad header", CLIENT)], [("Content-Length", CLIENT)]):
+        wire.close()
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            seen.heard(f"refusal of {headers[-1][0]}", await wire.whole("GET", "/v1/models", headers))
+    wire.close()
+    for body in (f'{{"model": "{PROVIDER}", '.encode(), f'{{"model": 1, "x": "{CLIENT}"}}'.encode(), b"\xff" + CLIENT.encode()):
+        heard = await wire.whole("POST", "/v1/chat/completions", KEY, body)
+        assert heard.status in (400, 404, 422), heard.status
+        if b"model" not in body or b"\xff" in body:
+            seen.heard("refusal of a body", heard)
+    for password in (PASSWORD, "wrong"):
+        signed = await wire.whole("POST", "/admin/api/login", [("X-Gateway-Admin", "1")], json.dumps({"password": password}).encode())
+        seen.heard("login", signed)
+
+
+async def look_everywhere(wire: Wire, url: str, seen: Seen) -> None:
+    """All that the operator can read, over HTTP and by tools."""
+    listed = await wire.whole("GET", "/admin/api/requests?limit=200", OPERATOR)
+    ids = [row["id"] for row in listed.json["requests"]]
+    assert len(ids) > 50
+    for route in ROUTES:
+        if route.method != "GET" or route.stream:
+            continue
+        for name in {"/requests/{id}": ids, "/providers/{id}": PROVIDERS}.get(route.path, [""]):
+            heard = await wire.whole("GET", "/admin/api" + route.path.replace("{id}", name), OPERATOR)
+            assert heard.status in (200, 400, 404), (route.path, heard.status, heard.body)
+            seen.heard(f"GET /admin/api{route.path}", heard)
+    for name in PROVIDERS:
+        seen.heard(f"test of {name}", await wire.whole("POST", f"/admin/api/providers/{name}/test", OPERATOR, b"{}"))
+    trial = {"targets": [f"{name}/m" for name in PROVIDERS], "prompt": "way=status401;"}
+    seen.heard("trial", await wire.whole("POST", "/admin/api/trial", OPERATOR, json.dumps(trial).encode()))
+    seen.heard("playground", await wire.whole("POST", "/admin/api/playground", OPERATOR, json.dumps(
+        {"model": "echo-m", "messages": [{"role": "user", "content": "way=status500;"}]}).encode()))
+    for path, headers in (("/metrics", OPERATOR), ("/livez", []), ("/readyz", []), ("/v1/models", KEY), ("/v1/openapi.json", [])):
+        seen.heard(path, await wire.whole("GET", path, headers))
+    async with over_http(url, ADMIN) as client:
+        for tool in TOOLS:
+            if tool.name == "reload_config" or tool.secret:
+                continue
+            for given in GIVEN.get(tool.name, ({},)):
+                seen.add(f"tool {tool.name}", repr(await client.call_tool(tool.name, given)))
+
+
+GIVEN = {"get_provider": tuple({"id": name} for name in PROVIDERS), "test_provider": tuple({"id": name} for name in PROVIDERS),
+         "get_provider_metrics": tuple({"id": name} for name in PROVIDERS),
+         "list_requests": ({"limit": 200},), "read_logs": ({"limit": 500},), "list_audit": ({"limit": 500},),
+         "route_request": ({"model": "echo-m", "messages": [{"role": "user", "content": "way=status401;"}]},),
+         "explain_route": ({},), "simulate_route": ({"model": "m"},)}
+
+
+async def reload_badly(wire: Wire, served: Served, folder, seen: Seen) -> None:
+    """Files that are refused, by the API and by a signal; texts that are looked at."""
+    file = folder / "gateway.toml"
+    good = file.read_text(encoding="utf-8")
+    for bad in (good + f'\n[[providers]]\nid = "x"\nbase_url = "ftp://user:{PROXY}@h/v1"\napi_keys = ["{PROVIDER}", 5]\n',
+                good + f'\napi_keys = ["{PROVIDER}"\n', good.replace('id = "dead"', f'id = "{PROVIDER}/x"'),
+                good.replace("[mcp]", f'[mcp]\nkey = "{ADMIN}"')):
+        file.write_text(bad, encoding="utf-8")
+        seen.heard("reload", await wire.whole("POST", "/admin/api/reload", OPERATOR, b"{}"))
+        seen.heard("diff", await wire.whole("GET", "/admin/api/config/diff", OPERATOR))
+        seen.heard("config", await wire.whole("GET", "/admin/api/config", OPERATOR))
+        seen.heard("validate", await wire.whole("POST", "/admin/api/config/validate", OPERATOR, json.dumps({"text": bad}).encode()))
+        served.signal(signal.SIGHUP)
+    file.write_text(good.replace(OWN_PROXY, PROXY), encoding="utf-8")
+    seen.heard("diff of a good one", await wire.whole("GET", "/admin/api/config/diff", OPERATOR))
+    seen.heard("reload of a good one", await wire.whole("POST", "/admin/api/reload", OPERATOR, b"{}"))
+    file.write_text(good, encoding="utf-8")
+
+
+COMMANDS = (("check",), ("explain", "m"), ("explain", "m", "--json"), ("providers", "--json", "--configured"), ("models", "--json"),
+            ("usage", "--json"), ("keys", "list", "--json"), ("doctor", "--json"), ("backup", "copy.db"))
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+async def test_no_secret_is_seen_anywhere(scene, stack, tmp_path, log_format):
+    ports, sink = scene
+    seen = Seen()
+    served = Served(tmp_path, canaries.config(ports, log_format, passwords.hashed(PASSWORD)), CANARY_VARIABLE=canaries.VARIABLE)
+    stack.callback(served.end)
+    url = await served.url()
+    wire = Wire(url)
+    stack.callback(wire.close)
+    await fail_everywhere(wire, seen)
+    await ask_badly(wire, seen)
+    if log_format == "json":
+        await look_everywhere(wire, url, seen)
+    await reload_badly(wire, served, tmp_path, seen)
+    for name, data in sink_files(tmp_path).items():  # as a crash would leave them
+        seen.add(f"file {name} while running", data)
+    if log_format == "json":
+        for words in COMMANDS:
+            seen.add(f"gateway {' '.join(words)}", await command(tmp_path, *words, CANARY_VARIABLE=canaries.VARIABLE))
+        said = await command(tmp_path, "tail", "--json", "--once", "-n", "100", "--url", url, "--key", ADMIN)
+        assert said.count(b"\n") > 50, said
+        seen.add("gateway tail", said)
+    wire.close()
+    served.signal(signal.SIGTERM)
+    assert await served.ended() == 0, served.said()[-2_000:]
+    files = sink_files(tmp_path)
+    assert len(files["log"]) > 10_000 and any(name.endswith(".db") for name in files), list(files)
+    for name, data in files.items():
+        seen.add(f"file {name}", data)
+    bodies = [asked for asked in sink.requests if asked.path.startswith(("/hook", "/otel"))]
+    assert {asked.path[:5] for asked in bodies} == {"/hook", "/otel"}
+    for asked in bodies:
+        seen.add(f"body for {asked.path[:5]}", asked.body)
+    assert seen.n > 200
+    assert not seen.leaks, "\n".join(f"{where}: {sorted(secrets)}" for where, secrets in sorted(seen.leaks.items()))
+
+
+def test_what_a_program_prints_of_a_configuration_holds_no_secret():
+    """In a debugger, a traceback with values, a dump."""
+    from gateway.config.load import loads
+    from gateway.upstream.transport import Outgoing
+
+    snapshot = loads(canaries.config(dict.fromkeys(("echo", "sink", "proxy", "dead"), 9), "text", passwords.hashed(PASSWORD)),
+                     {"CANARY_VARIABLE": canaries.VARIABLE})
+    config = snapshot.config
+    accounts = [account for provider in snapshot.providers for account in provider.accounts]
+    shown = [snapshot, config, config.store, config.state, config.otel, *config.providers, *config.webhooks, *config.auth.keys,
+             *snapshot.providers, *accounts, *(account.grant for account in accounts),
+             Outgoing(method="POST", url=PROVIDER, headers={"a": PROVIDER}, body=None, timeouts=snapshot.providers[0].timeouts)]
+    assert len(accounts) > 10 and not found("\n".join(f"{one!r} {one} {one:}" for one in shown).encode())
+
+
+def test_what_a_provider_is_sent_besides_keys_is_known_as_secret():
+    from gateway.config.load import loads
+
+    snapshot = loads('[[providers]]\nid = "a"\nbase_url = "http://127.0.0.1:9/v1"\nmodels = ["m"]\n'
+                     'headers = {X-Auth = "Token abc-123-def-456", X-Team = "blue-9-blue-9-blue", X-Site = "${env:SITE}", '
+                     'X-Id = "${env:ID}"}\n'
+                     'proxy = "http://u:p%40ss-word-1@127.0.0.1:1"\napi_keys = ["sk-0123456789"]\n',
+                     {"SITE": "https://a.example/1", "ID": "id-0123456789ab"})
+    assert set(snapshot.providers[0].hidden) == {"abc-123-def-456", "id-0123456789ab", "p%40ss-word-1", "p@ss-word-1"}
+    assert set(snapshot.providers[0].hidden) <= set(snapshot.secrets) and "blue-9-blue-9-blue" not in snapshot.secrets
