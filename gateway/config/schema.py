@@ -304,6 +304,8 @@ class Ollama(Table, frozen=True):
 class Limits(Table, frozen=True):
     """What the gateway as a whole takes on."""
     request_max_tokens: Annotated[Count, doc("Input and output tokens of one request; 0 = no limit.")] = 0
+    vendor_fields: Annotated[tuple[str, ...], doc("Fields that choose models or price (models, provider, plugins, service_tier …) "
+                                                  "which keys with a model list or a budget may send all the same.")] = ()
     max_inflight: Annotated[Count, doc("Requests at a time; above it 503 with Retry-After; 0 = no limit.")] = 0
     max_lag_s: Annotated[Seconds, doc("Lateness of the event loop above which requests are refused with 503; 0 = no limit.")] = 0
     budget_usd_day: Annotated[Dollars, doc("US dollars per day (UTC) for everybody together; 0 = no limit.")] = 0.0

@@ -38,6 +38,7 @@ from gateway.pipeline import (
 from gateway.pipeline.aside import LARGE_BYTES, aside
 from gateway.pipeline.deliver import Client
 from gateway.pipeline.ground import Ground
+from gateway.policy.fields import bounded, vet
 from gateway.policy.keys import Principal
 from gateway.policy.limits import Reservation
 
@@ -95,8 +96,19 @@ async def asked(call: Call, client: Client, story: Story, body: bytes) -> Reques
     return await aside(story.parse, call, client, body) if len(body) > LARGE_BYTES else story.parse(call, client, body)
 
 
+async def vetted(request: Request, principal: Principal, ground: Ground) -> None:
+    """Nothing in it chooses past the bounds of this caller."""
+    raw, allowed = request.raw, ground.snapshot.limits.vendor_fields
+    if len(raw) > LARGE_BYTES:
+        await aside(vet, raw, principal, allowed)
+    else:
+        vet(raw, principal, allowed)
+
+
 async def planned(call: Call, request: Request, principal: Principal, client: Client, ground: Ground, story: Story) -> prepare.Plan:
     """Who may answer it, under which rules, with what put aside for it."""
+    if bounded(principal) or ground.snapshot.limits.request_max_tokens:
+        await vetted(request, principal, ground)
     if request.images and (max_side := ground.snapshot.images.max_side):
         request = await prepare.smaller(call, client, request, max_side)
     if call.wire == "openai-responses":
