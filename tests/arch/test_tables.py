@@ -20,7 +20,7 @@ from tests.arch.source import PACKAGE, modules, parsed
 CATALOG = sorted((PACKAGE / "providers" / "catalog").glob("*.toml"))
 
 # Modules of gateway/cli that are no verbs: what verbs share.
-SHARED_BY_VERBS = {"clients", "copies", "loop", "machine", "remote", "show", "source"}
+SHARED_BY_VERBS = {"clients", "copies", "histogram", "loop", "machine", "remote", "show", "source"}
 
 # Wires are folders of four files, but for formats that are small enough for one.
 WIRE_FILES = {"schema", "request", "reply", "stream"}

@@ -8,6 +8,7 @@ if sys.platform == "win32":
     pytest.skip("the runner pins processes to cores", allow_module_level=True)
 
 from benchmarks.load.bounds import broken
+from benchmarks.load.flame import counted, difference, table
 from benchmarks.load.peers import BUILT_IN, OTHERS, filled, known, our_config
 from benchmarks.load.processes import processes_for
 from benchmarks.load.report import bad, show
@@ -79,3 +80,17 @@ def test_the_configuration_of_a_run_is_one_that_the_gateway_takes(failover: bool
     path.write_text(our_config("127.0.0.1:9", 8123, failover, 2), encoding="utf-8")
     snapshot = load(path, {})
     assert snapshot.server.workers == 2 and (FAILOVER.format(0) in path.read_text(encoding="utf-8")) is failover
+
+
+FOLDED = "a (/x/site-packages/p/q.py:1);b (/y/gateway/pipeline/serve.py:7);c (gateway/core/ids.py:3) 3\na (/x/site-packages/p/q.py:9) 1\n"
+
+
+def test_a_profile_is_told_by_function() -> None:
+    own, within, total = counted(FOLDED)
+    assert total == 4 and own["c (gateway/core/ids.py)"] == 3 and within["a (p/q.py)"] == 4
+    assert within["b (gateway/pipeline/serve.py)"] == 3 and "| `c (gateway/core/ids.py)` | 75.0% | 75.0% |" in table(FOLDED)
+
+
+def test_two_profiles_are_compared_by_share() -> None:
+    after = FOLDED.replace(" 3\n", " 1\n")
+    assert "| `c (gateway/core/ids.py)` | 75.0% | 50.0% |" in difference(FOLDED, after)
