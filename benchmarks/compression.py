@@ -47,10 +47,23 @@ def wire_of(path: str, body: dict[str, Any]) -> str:
     return "anthropic" if "max_tokens" in body and "system" in body else "openai-chat" if "messages" in body else ""
 
 
+def composed(asked: list[tuple[str, bytes]]) -> str:
+    """Where the characters are: what nobody changes, and what an engine may look at."""
+    found = dict.fromkeys(("system", "user", "assistant", "tool"), 0)
+    loose = dict(found)
+    for wire, body in asked:
+        talk = wires.read(wire, body)
+        for segment in talk.segments if talk is not None else ():
+            found[segment.role] += len(segment.text)
+            loose[segment.role] += 0 if segment.locked or segment.role == "system" else len(segment.text)
+    texts = ", ".join(f"{role} {n:,} (open to engines: {loose[role]:,})" for role, n in found.items())
+    return f"characters of texts: {texts}; the rest is definitions of tools, calls and envelopes, which nobody changes"
+
+
 def main() -> None:
     asked = list(bodies(sys.argv[1] if len(sys.argv) > 1 else None))
     filters = builtin()
-    print(f"{len(asked)} requests, {sum(len(body) for _, body in asked):,} bytes\n")
+    print(f"{len(asked)} requests, {sum(len(body) for _, body in asked):,} bytes; {composed(asked)}\n")
     print("| mode | engine | edits | characters saved | share | discarded by the gate |")
     print("|---|---|---:|---:|---:|---|")
     for mode in plan.MODES[1:]:

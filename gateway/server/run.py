@@ -3,7 +3,9 @@ import asyncio
 import gc
 import logging
 import signal
+import sys
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from gateway.config.check import loopback
 from gateway.config.problems import ConfigError, Problem
@@ -17,6 +19,8 @@ from gateway.shared.local import LocalHub
 
 log = logging.getLogger("gateway.server")
 
+SWITCH_S: Final = 0.001          # a thread that works on a large body lets the loop have the interpreter after so long, not after 5 ms
+
 
 def settle_memory() -> None:
     """What start-up made lives for ever: the collector need not walk it again. A request makes some 300 short-lived objects,
@@ -24,6 +28,12 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(15_000, 20, 50)
+
+
+def settle() -> None:
+    """What holds for the whole process once it serves."""
+    settle_memory()
+    sys.setswitchinterval(SWITCH_S)
 
 
 def together(reloader: Reloader, crew: LocalHub) -> Callable[[], Awaitable[list[Problem]]]:
@@ -51,7 +61,7 @@ async def serve(snapshot: Snapshot, *, host: str = "", port: int | None = None, 
         listener.office.reload, listener.office.read = reloader.reload if crew is None else together(reloader, crew), reload
         reloader.start()
     life.listen_to_signals(reloader)
-    settle_memory()
+    settle()
     where = listening.url(snapshot, listener, host or snapshot.server.host)
     if crew is not None:
         crew.orphaned = life.leave
