@@ -126,7 +126,7 @@ def sound(client: str, written: bytes) -> None:
         return
     for name, data in Splitter(1 << 22).feed(written):
         doc = json.loads(data) if data != b"[DONE]" else {}
-        assert name is None or name == doc.get("type"), (name, data)
+        assert name is None or name == doc.get("type", name), (name, data)
 
 
 def answer(wire: str, stream: bool) -> Callable[[bytes], str]:

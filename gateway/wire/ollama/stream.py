@@ -10,6 +10,7 @@ from gateway.wire.lenient import dump, load
 from gateway.wire.ollama.faults import fault_in, in_stream
 from gateway.wire.ollama.reply import call_out, events_of
 from gateway.wire.ollama.schema import GENERATE, Json, closing, stamp, stop_out
+from gateway.wire.sse import CR
 
 _PLAIN: Final = (ev.Text, ev.Reasoning)
 
@@ -65,7 +66,7 @@ class Decoder:
             out.append(ev.Meta("", str(doc.get("model") or "")))
         found = events_of(doc, self._n_calls)
         self._n_calls += sum(isinstance(event, ev.ToolDelta) for event in found)
-        if self._same and exact and found:
+        if self._same and exact and found and CR not in raw:         # blank for JSON, but some clients end a line there
             if len(found) == 1 and isinstance(found[0], _PLAIN):
                 found[0].raw = self._named(raw, doc)
             elif isinstance(found[-1], ev.End) and isinstance(found[0], ev.Finish):

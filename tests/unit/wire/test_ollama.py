@@ -172,3 +172,11 @@ def test_arguments_that_are_no_object_are_kept():
     for arguments, seen in (("[1]", {"arguments": "[1]"}), ("", {}), ("{oops", {"arguments": "{oops"})):
         [call] = encode([ev.ToolCall(0, "c", "f", arguments)])
         assert call["message"]["tool_calls"][0]["function"]["arguments"] == seen
+
+
+def test_a_line_is_one_for_every_reader():
+    """A carriage return is a blank for JSON and the end of a line for clients that split at any."""
+    decoder = OLLAMA.decoder(True, "m", 1 << 20)
+    raws = [event.raw for event in decoder.feed(lines(said(content="a")) + lines(said(content="b")).replace(b', "done"', b'\r, "done"'))
+            if isinstance(event, ev.Text)]
+    assert raws[0] is not None and raws[1:] == [None]
