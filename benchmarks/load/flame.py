@@ -7,7 +7,8 @@
     python benchmarks/load/flame.py --diff flames-before flames                 # what got cheaper, what dearer
 
 py-spy samples the gateway from outside (Linux: as root, or with the right to trace), when one of its threads has the GIL.
-For each scenario there are NAME.svg, NAME.folded (py-spy's raw format, stacks with counts) and NAME.md, the table: ``own`` is the share of samples in the function itself, ``with``
+For each scenario there are NAME.svg, NAME.folded (py-spy's raw format, stacks with counts) and NAME.md, the table: ``own`` is the
+share of samples in the function itself, ``with``
 that of samples with it anywhere in the stack.
 """
 import argparse
@@ -82,7 +83,8 @@ def record(given: argparse.Namespace, name: str) -> None:
             one_load(f"http://127.0.0.1:{port}/v1", name, load, seconds=0.5)
             for suffix, form in FORMATS.items():
                 spy = subprocess.Popen([given.py_spy, "record", "--gil", "--pid", str(child.pid), "--rate", str(given.rate),
-                                        "--format", form, "--duration", f"{given.seconds:.0f}", "--output", str(given.out / f"{name}.{suffix}")],
+                                        "--format", form, "--duration", f"{given.seconds:.0f}",
+                                        "--output", str(given.out / f"{name}.{suffix}")],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 one_load(f"http://127.0.0.1:{port}/v1", name, load, seconds=given.seconds + 1)
                 _, said = spy.communicate(timeout=60)
