@@ -125,7 +125,10 @@ class Encoder:
             return
         raw = event.raw if self._shown.same else None
         if raw is not None and raw.find(b'"content_block_delta"') < 0:
-            return self._frame(load(raw), raw)
+            doc = load(raw)
+            if "type" in doc:
+                return self._frame(doc, raw)
+            raw = None                           # only the event's name said what it is
         if self._open != "text":
             if not event.text:
                 return
@@ -141,7 +144,10 @@ class Encoder:
         same = self._shown.same
         raw = event.raw if same else None
         if raw is not None and raw.find(b'"content_block_delta"') < 0:
-            return self._frame(load(raw), raw)
+            doc = load(raw)
+            if "type" in doc:
+                return self._frame(doc, raw)
+            raw = None                           # only the event's name said what it is
         if event.redacted is not None:
             # Only its maker can read it.
             if same:

@@ -6,7 +6,9 @@ import pytest
 from gateway.core import events as ev
 from gateway.core.errors import GatewayError
 from gateway.wire.anthropic import ANTHROPIC
+from gateway.wire.base import Shown
 
+from . import anthropic_turns
 from .anthropic_turns import (
     blocks,
     decode,
@@ -337,3 +339,10 @@ def test_a_call_written_as_text_becomes_a_call():
     assert blocks(frames)[-1] | {"id": ""} == {"type": "tool_use", "id": "", "name": "f", "input": {"a": 1}}
     assert "tool_call" not in json.dumps([b.get("text") for b in blocks(frames)])
     assert of(frames, "message_delta")["delta"]["stop_reason"] == "tool_use"
+
+
+def test_a_delta_that_only_its_event_names_is_told_anew():
+    decoder, request = ANTHROPIC.decoder(True, "m", 1 << 20), anthropic_turns.request()
+    events = decoder.feed(b'event:content_block_delta\ndata:{"index":0,"delta":{"type":"text_delta","text":"e"}}\n\n')
+    told = ANTHROPIC.encoder(Shown(model="m", request=request, same=True, id="x", created=1)).encode(events)
+    assert b'"type":"text_delta","text":"e"' in told and all(b'"type"' in line for line in told.split(b"\n") if line.startswith(b"data"))
