@@ -1,6 +1,7 @@
 """An answer that breaks off in the middle is gone on with by the next target; the client reads one text, or is told."""
 import asyncio
 import json
+from os.path import commonprefix
 
 import pytest
 
@@ -123,6 +124,22 @@ async def test_who_does_not_go_on_is_told_as_an_error(gateway, upstream, name, s
     assert told(name, got.body) == TEXT[:20] and FAILS[name] in got.body
     assert name in ("chat", "completions") or SURFACES[name][2] not in got.body
     assert (calls[0].outcome, calls[0].error.kind, calls[0].resumed, len(calls[0].attempts)) == ("broken", "truncated", False, 2)
+
+
+# As long as all that was sent is how the second one begins as well, it is an answer that goes on.
+RED = "The sky is red, and that is all that I have to say about it."
+
+
+@pytest.mark.parametrize(("strays", "first"), [("I'm sorry, something went wrong. The sky is blue.", 1),
+                                               (RED, len(commonprefix([RED, TEXT])) + 1)])
+async def test_cut_at_every_character_who_does_not_go_on_is_told_as_an_error(gateway, upstream, strays, first):
+    cut = [0]
+    ups, base_url, calls = await house(gateway, upstream, lambda asked: breaks(TEXT[:cut[0]]), say.stream(*pieces(strays)))
+    for cut[0] in range(first, len(TEXT)):
+        got = await said(base_url, "chat")
+        assert told("chat", got.body) == TEXT[:cut[0]] and FAILS["chat"] in got.body, cut
+        forgiven(gateway)
+    assert {(call.outcome, call.error.kind, call.resumed) for call in calls} == {("broken", "truncated", False)}
 
 
 async def test_the_next_but_one_goes_on_where_the_next_does_not(gateway, upstream):
