@@ -185,8 +185,9 @@ def run(given: argparse.Namespace, peers: dict[str, Peer]) -> dict[str, Any]:
     for name in given.scenarios:
         if (n := processes_for(SCENARIOS[name].clients, given.files)) > 1:
             print(TOO_FEW_FILES.format(name, given.files, n, 2 * SCENARIOS[name].clients + 1_000), file=sys.stderr)
-    kept = json.loads(given.out.read_text())["peers"] if given.merge and given.out.exists() else {}
-    data: dict[str, Any] = {"machine": machine(), "scenarios": given.scenarios, "peers": {**kept, **{name: [] for name in names}}}
+    kept = json.loads(given.out.read_text()) if given.merge and given.out.exists() else {"scenarios": [], "peers": {}}
+    data: dict[str, Any] = {"machine": machine(), "peers": {**kept["peers"], **{name: [] for name in names}},
+                            "scenarios": [name for name in SCENARIOS if name in {*kept["scenarios"], *given.scenarios}]}
     for number in range(given.rounds):
         for name in names:
             try:

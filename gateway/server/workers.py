@@ -9,6 +9,7 @@ Workers are new programs, not forks: each has its own event loop, and nothing th
 """
 import asyncio
 import logging
+import math
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +39,7 @@ LONGEST_S: Final = 5.0                               # … at most: connections 
 STEADY_S: Final = 30.0                               # who lived so long begins anew
 KILL_S: Final = 15.0                                 # after the drain: who has not ended by then, is ended
 BAD_CONFIG: Final = 2
+_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 # What the service manager, or the supervisor before, says to this process alone.
 _SUPERVISORS: Final = frozenset({"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", handover.TOLD_BY})
 
@@ -45,9 +48,20 @@ def count(server: Server) -> int:
     if server.workers != "auto":
         return server.workers
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:                           # not on this system
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, math.ceil(quota(_QUOTA))))
+
+
+def quota(file: Path) -> float:
+    """Processors that a container may use; its affinity does not tell.
+    https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files"""
+    try:
+        most, _, period = file.read_text().partition(" ")
+        return int(most) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):  # no such file, or "max"
+        return 1e9
 
 
 def bind(host: str, port: int, n: int) -> list[list[socket.socket]]:
