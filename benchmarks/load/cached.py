@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
-from run import cpu_us, free_port  # noqa: E402  (a sibling)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.load.processes import cpu_us, free_port
 
 SHARE, CALLS = 1.5, 500
 CONFIG = """
