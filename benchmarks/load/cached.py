@@ -77,6 +77,7 @@ def main() -> int:
         file.write_text(CONFIG.format(port=port, folder=folder), encoding="utf-8")
         gateway = subprocess.Popen([sys.executable, "-m", "gateway", "serve", "--config", str(file)], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
+        wire = None
         try:
             wire = Wire(port)
             for request, _ in asked.values():
@@ -90,6 +91,8 @@ def main() -> int:
                         wire.say(request)
                     best[request] = min(best[request], (cpu_us(gateway.pid) - began) / CALLS)
         finally:
+            if wire is not None:
+                wire.socket.close()
             gateway.terminate()
             gateway.wait()
     livez = best[LIVEZ]
