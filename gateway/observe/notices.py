@@ -14,6 +14,9 @@ from gateway.routing.health import Health
 Tell = Callable[[str, dict[str, Any]], None]
 
 FAILED: Final = frozenset({"failed", "broken"})
+# Statuses that say the request itself was wrong: its sender is told, and nobody else can mend it.
+OWN: Final = frozenset({400, 404, 413, 415, 422})
+UNSPENT: Final = frozenset({"price_unknown", "request_over_budget"})      # refusals that say nothing of what is spent
 SHARES: Final = (1.0, 0.8)                       # of a budget, the greater first
 LEAST_S: Final = 10.0                            # a shorter rest of all of a provider's keys is no news
 MAX_TOLD: Final = 10_000
@@ -34,6 +37,8 @@ class Notices:
     def failed(self, call: Call) -> None:
         """A request that no target answered, or whose answer broke."""
         error, request = call.error, call.request
+        if call.outcome == "failed" and error is not None and error.status in OWN:
+            return
         self._tell("request.failed", {
             "id": call.id, "surface": call.surface, "model": request.model[:MAX_NAME] if request is not None else "",
             "routed": call.routed, "key": call.principal, "outcome": call.outcome, "status": call.status,
@@ -50,7 +55,7 @@ class Notices:
     def refused(self, call: Call) -> None:
         """A request for which a budget had no room: told once an hour and key."""
         error = call.error
-        if error is None or error.code == "price_unknown":
+        if error is None or error.code in UNSPENT:
             return
         if self._first(call.principal, str(int(self._wall() // 3600)), 0.0):
             self._tell("budget.reached", {"scope": f"key {call.principal!r}", "refused": True,

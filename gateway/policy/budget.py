@@ -212,7 +212,8 @@ class Budgets:
         budget = f"The budget of the {one.title} is {dollars(limit)} a {period} (UTC)"
         if needed > limit:
             return reset - wall, GatewayError(
-                "budget", f"{budget}; this request may cost {dollars(needed)} and never fits: ask for fewer tokens.", status=402)
+                "budget", f"{budget}; this request may cost {dollars(needed)} and never fits: ask for fewer tokens.",
+                code="request_over_budget", status=402)
         told = f"{budget}: {dollars(purse.gone)} are spent and this request may cost {dollars(needed)}"
         if purse.gone + needed <= limit:
             return SOON_S, GatewayError("budget", f"{told}; running requests have reserved the rest for now.", retry_after_s=SOON_S)

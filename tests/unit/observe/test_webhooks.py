@@ -19,7 +19,7 @@ from gateway.routing.cooldown import Cooldown
 from gateway.server import compose
 from gateway.upstream.poster import Poster
 from tests.conftest import client_key, provider
-from tests.talk import ask
+from tests.talk import ASK, ask
 
 SECRET = "whsec-test"
 
@@ -150,6 +150,16 @@ async def test_budgets_are_told_at_most_and_at_all_of_them_once(gateway, upstrea
     told = [each["data"] for each in await listener.until(3)]
     assert [(each.get("share"), each["refused"]) for each in told] == [(0.8, False), (1.0, False), (None, True)]
     assert told[0]["period"] == "day" and told[0]["limit_usd"] == 0.1 and told[0]["spent_usd"] == pytest.approx(0.08)
+
+
+async def test_what_its_sender_got_wrong_is_no_news_nor_is_a_request_larger_than_any_budget(gateway, upstream, listener):
+    up = await upstream(say.body_of(b'{"error": {"message": "temperature: must be at most 2", "type": "invalid_request_error"}}', 400))
+    priced = '[{id = "m", price = {input = 0.0, output = 1000.0}, max_output = 1000}]'
+    url = await gateway(client_key(budget_usd_day="0.1") + provider(up, models=priced) + hooks(listener))
+    assert (await ask(url, {**ASK, "max_tokens": 10})).status == 400 and len(up.requests) == 1
+    assert (await ask(url, {**ASK, "max_tokens": 900})).status == 402 and len(up.requests) == 1
+    await gateway.listener.parts.webhooks.close()
+    assert not listener.events
 
 
 async def test_who_does_not_listen_is_told_again_with_growing_pauses(line, listener):
