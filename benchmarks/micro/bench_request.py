@@ -4,6 +4,7 @@ The whole story of ``pipeline.serve`` with a client key, routing, deadlines and 
 left out. ``python -m benchmarks.micro request`` prints the table; ``python benchmarks/micro/bench_request.py "20 in one"``
 profiles one row.
 """
+import asyncio
 import cProfile
 import json
 import pstats
@@ -170,6 +171,7 @@ async def prepared(mode: str):
         call = Call(id="req_1", surface=door.name, wire=door.wire, operation=door.operation, started=ground.clock.now(),
                     wall=ground.clock.wall())
         await serve(call, Deaf(Http(body), call, wire, headers, None), ground)
+        await asyncio.sleep(0)
         return call
 
     assert (await once()).outcome == "ok"

@@ -5,6 +5,7 @@ A stream of 20 chunks that come one by one, from an upstream of one format to a 
 ``python -m benchmarks.micro translate`` prints the table; ``python benchmarks/micro/bench_translate.py messages openai-chat``
 profiles one pair.
 """
+import asyncio
 import cProfile
 import json
 import pstats
@@ -81,6 +82,7 @@ async def prepared(surface: str, wire: str):
         call = Call(id="req_1", surface=door.name, wire=door.wire, operation=door.operation, started=ground.clock.now(),
                     wall=ground.clock.wall())
         await serve(call, Deaf(Http(body), call, WIRES[door.wire], headers, None), ground)
+        await asyncio.sleep(0)
         return call
 
     assert (await once()).outcome == "ok"

@@ -85,10 +85,15 @@ async def serve(call: Call, client: Client, ground: Ground, story: Story = TURN)
         log.exception("request %s failed inside the gateway", call.id)
         await client.fail(GatewayError("internal", "The gateway failed on this request; its log has the details."))
     finally:
-        ground.inflight.leave(call)
-        record.close(call, client, reservation, ground)
-        if visit is not None:
-            visit.leave()
+        asyncio.get_running_loop().call_soon(over, call, client, reservation, visit, ground)     # the answer's last bytes go first
+
+
+def over(call: Call, client: Client, reservation: Reservation | None, visit: again.Visit | None, ground: Ground) -> None:
+    """It has been answered, or nobody waits for it any more. Before anything else is read: what it took is given back then."""
+    ground.inflight.leave(call)
+    record.close(call, client, reservation, ground)
+    if visit is not None:
+        visit.leave()
 
 
 async def asked(call: Call, client: Client, story: Story, body: bytes) -> Request:

@@ -28,6 +28,12 @@ class Service:
                 await asyncio.sleep(0.1)
         return found
 
+    async def says(self, words):
+        """They come to the log."""
+        async with asyncio.timeout(20):
+            while words not in self.manager.log.read_text():
+                await asyncio.sleep(0.1)
+
     async def routed(self):
         return (await ask(self.url)).headers["X-Routed-Via"]
 
@@ -57,8 +63,8 @@ async def test_the_service_lives_as_its_units_say(service):
     assert await service.until("SubState", "running".__eq__) and await service.routed() == "second/m"
     service.manager.config.write_text("[server]\nprot = 1\n")
     await service.does("reload gateway.service")
-    await service.until("SubState", "running".__eq__)
-    assert await service.routed() == "second/m" and "server.prot" in service.manager.log.read_text(), "a bad file is refused"
+    await service.says("server.prot")
+    assert await service.until("SubState", "running".__eq__) and await service.routed() == "second/m", "a bad file is refused"
     assert await service.shows("MainPID") == first
     service.manager.config.write_text(client_key() + provider(service.up, "second"))
 
@@ -69,7 +75,7 @@ async def test_the_service_lives_as_its_units_say(service):
 
     await service.does("kill --kill-whom=main --signal=STOP gateway.service")
     waiting = asyncio.create_task(service.routed())
-    assert await service.until("NRestarts", "1".__eq__), "one that hangs is restarted"
+    assert await service.until("NRestarts", lambda n: int(n) >= 1), "one that hangs is restarted"
     assert await waiting == "second/m", "and nobody was refused"
     third = await service.until("MainPID", lambda pid: pid not in ("0", second))
 

@@ -1,4 +1,5 @@
 """A stream that comes frame by frame reaches a client of every format, whatever the upstream's; and as it came, where both agree."""
+import asyncio
 from typing import Any
 
 import pytest
@@ -100,6 +101,7 @@ async def told(surface, wire, frames):
     call = Call(id="req_1", surface=door.name, wire=door.wire, operation=door.operation, started=ground.clock.now(), wall=9.0)
     client = Heard(Http(dump({"model": "m", "stream": True, **BODIES[surface]})), call, WIRES[door.wire], {}, None)
     await serve(call, client, ground)
+    await asyncio.sleep(0)                           # then it is closed
     return call, client.heard
 
 
