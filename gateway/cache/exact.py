@@ -16,6 +16,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str
     stream: bool
     routed: str                                     # who gave it, provider/model
+    model: str = ""                                 # as it was asked for
     request: bytes = b""                            # digest of the request, where the key does not say it (idempotency)
     input_tokens: int = 0
     output_tokens: int = 0

@@ -41,7 +41,8 @@ def facts(call: Call) -> dict[str, object]:
     started = call.started
     return {
         "time": stamp(int(call.wall)), "id": call.id, "surface": call.surface, "key": call.principal or None,
-        "model": request.model if request is not None else None, "routed": call.routed or None, "status": call.status,
+        "model": (request.model if request is not None else call.path_model) or None, "routed": call.routed or None,
+        "status": call.status,
         "outcome": call.outcome, "attempts": len(call.attempts), "ms": int((call.ended - started) * 10_000) / 10,
         "ttft_ms": int((call.first_token_at - started) * 10_000) / 10 if call.first_token_at else None,
         "in": usage.input if usage is not None else None, "out": usage.output if usage is not None else None,
@@ -65,7 +66,8 @@ def text_line(call: Call) -> str:
     """``name=value`` of everything that is known; the client's own words are quoted where they could be mistaken."""
     usage, request, started = call.usage, call.request, call.started
     ttft = f" ttft_ms={(call.first_token_at - started) * 1000:.1f}" if call.first_token_at else ""
-    model = f" model={quoted(request.model)}" if request is not None else ""
+    asked = request.model if request is not None else call.path_model
+    model = f" model={quoted(asked)}" if asked else ""
     routed = f" routed={quoted(call.routed)} finish={call.finish}" if call.routed else ""
     tokens = f" in={usage.input} out={usage.output}" if usage is not None else ""
     key = f" key={quoted(call.principal)}" if call.principal else ""

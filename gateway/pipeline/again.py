@@ -131,7 +131,7 @@ class Visit:
             made = None
             if answer is not None:
                 made = Answer(body=answer.body, content_type=answer.content_type, stream=answer.stream, routed=answer.routed,
-                              request=self.raw if key == self.once else b"", input_tokens=answer.input_tokens,
+                              model=answer.model, request=self.raw if key == self.once else b"", input_tokens=answer.input_tokens,
                               output_tokens=answer.output_tokens, created=wall, expires=wall + ttl_s)
                 replays.put(key, made, wall)
             replays.flights.land(key, made)
@@ -195,6 +195,8 @@ class Visit:
         self.ground.replays.answers.hit(answer)
         call.cache = call.routed = source
         call.stream = answer.stream
+        if call.request is None:                         # unread: its record names the model all the same
+            call.path_model = answer.model
         client.step_headers = STATE["HIT"] if source == "cache" else client.step_headers
         client.route_headers = {"X-Routed-Via": source}
         client.committed = True
@@ -217,5 +219,6 @@ class Visit:
             self.ground.replays.answers.statistics.too_large += 1
             return None
         return Answer(body=body, content_type=self.client.content_type if call.stream else "application/json", stream=call.stream,
-                      routed=call.routed, input_tokens=usage.input if usage is not None else 0,
+                      routed=call.routed, model=call.request.model if call.request is not None else "",
+                      input_tokens=usage.input if usage is not None else 0,
                       output_tokens=usage.output if usage is not None else 0)

@@ -123,6 +123,16 @@ async def test_a_hit_takes_nothing_of_a_limit(upstream, gateway, http):
     assert [status for status, _, _ in said] == [200] * 5
 
 
+async def test_the_record_of_a_hit_names_the_model_though_nothing_was_read(upstream, gateway, http):
+    up = await upstream(reply("Hi"))
+    base = await gateway(CACHE + provider(up) + '[store]\nurl = "memory:"\n')
+    for _ in range(3):                               # asked, found by its meaning or its bytes, found by its bytes
+        await say(http, base)
+    async with http.get(base + "/admin/api/requests") as answer:
+        rows = (await answer.json())["requests"]
+    assert [row["asked"] for row in rows] == ["m"] * 3 and len(up.requests) == 1
+
+
 async def test_a_kept_response_is_a_dialogue_of_its_own(upstream, gateway, http):
     up = await upstream(reply("Hi"))
     base = await gateway(CACHE + provider(up))
