@@ -24,6 +24,7 @@ from gateway.providers.registry import Account, Ceiling, Model, Price, Provider
 from gateway.routing.ask import Ask
 from gateway.routing.catalog import Catalog
 from gateway.routing.combos import Plan, StepPlan
+from gateway.routing.cooldown import Cooldown
 from gateway.routing.families import successors
 from gateway.routing.health import Health
 from gateway.routing.resolve import resolve
@@ -132,6 +133,25 @@ class Lived:
         return quantiles(took, n=100)[98]
 
 
+class Crowd(Lived):
+    """Thousands rest elsewhere, and before each order somebody fails anew."""
+
+    def __init__(self, strategy: str, n: int) -> None:
+        super().__init__(strategy, n)
+        self.failures = 0
+        for _ in range(4_000):
+            self.fail()
+
+    def fail(self) -> None:
+        self.failures += 1
+        ends = 2000.0 + self.failures
+        self.health.rest(("elsewhere", f"m{self.failures % 4_000}", ""), Cooldown(ends, "server_error", "heuristic", 900.0))
+
+    def after_a_failure(self) -> None:
+        self.fail()
+        self.order()
+
+
 def orders() -> list[tuple[str, float, float]]:
     rows: list[tuple[str, float, float]] = []
     for strategy in STRATEGIES:
@@ -150,6 +170,7 @@ def main() -> list[tuple[object, ...]]:
     for target in sick.catalog.targets[:40]:
         for candidate in target.candidates[:1]:
             sick.health.failed(candidate, GatewayError("rate_limited", "slow", retry_after_s=600), 1000.0, 0.0)
+    crowd = Crowd("p2c", 50)
     text = "The gateway answers with whole turns. " * 100
     steps: dict[str, Callable[[], object]] = {
         "authenticate": lambda: scene.keys.authenticate(scene.headers),
@@ -158,11 +179,13 @@ def main() -> list[tuple[object, ...]]:
         "resolve (kept)": lambda: resolve("m", scene.catalog),
         "walk: first candidate": scene.walk,
         "walk: first candidate, 40 cooldowns": sick.walk,
+        "walk: first candidate, 4,000 cooldowns": crowd.after_a_failure,
         "health check of one candidate": lambda: sick.health.cooldown(sick.candidate, 1000.0),
         "walk: failover over 4 hops": scene.failover,
         "family fallback": lambda: successors("claude-opus-4-8"),
         "estimate 3.8 KB of text": lambda: estimate(text),
     }
-    bars = {"limits: take and settle": LIMIT_BAR_US, "family fallback": FAMILY_BAR_US, "walk: failover over 4 hops": STAGE_BAR_US}
+    bars = {"limits: take and settle": LIMIT_BAR_US, "family fallback": FAMILY_BAR_US, "walk: failover over 4 hops": STAGE_BAR_US,
+            "walk: first candidate, 4,000 cooldowns": ORDER_BAR_US}
     return [*((name, timed(step), *((bars[name],) if name in bars else ())) for name, step in steps.items()),
             ("routing and admission of one request", timed(scene.all), BAR_US), *orders()]

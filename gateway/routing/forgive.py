@@ -16,7 +16,6 @@ def forgive(health: Health, provider: str, model: str = "", account: str = "") -
     for key in ended:
         del health._cooldowns[key]
         health.changed.add(("cooldown", key))
-    health._resting = None
     for key in meant(health.levels):
         del health.levels[key]
         health.changed.add(("level", key))

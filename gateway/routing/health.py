@@ -4,7 +4,7 @@ A failure of an attempt that began before the present cooldown did says nothing 
 counts nowhere. Else fifty requests in flight during one hiccup would look like fifty outages. And when a cooldown is over, one
 request tries before the others follow (``admits``): who comes back is not trampled.
 """
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, KeysView, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from gateway.core.bounded import LruMap
@@ -18,6 +18,7 @@ from gateway.routing.memory import Memory
 from gateway.routing.outcomes import OUTCOMES, Outcome
 from gateway.routing.places import Candidate, Key, Target
 from gateway.routing.quota import Quotas
+from gateway.routing.resting import Cooldowns
 from gateway.routing.stats import Stats
 
 WINDOW_S: Final = 900.0                       # this many failures of one model …
@@ -34,7 +35,6 @@ PROBABLE_S: Final = 3600.0                    # two hints within it that a model
 DEGRADED_PROVIDERS: Final = 3
 DEGRADED_AFTER_S: Final = 60.0
 NORMAL_AFTER_S: Final = 120.0
-NOBODY: Final[frozenset[Key]] = frozenset()
 _TRANSIENT: Final = Outcome("key", "transient", True)
 _BACKS_OFF: Final = frozenset({"transient", "quota"})
 
@@ -77,8 +77,7 @@ class Health:
         self.usage: Callable[[Sequence[Key], float], list[float]] | None = None
         self.breakers: LruMap[str, Breaker] = LruMap(limit)
         self.changed: set[tuple[str, Key]] = set()                   # (book, key) since the last save (keep.py)
-        self._cooldowns: LruMap[Key, Cooldown] = LruMap(limit)
-        self._resting: tuple[float, float, frozenset[Key]] | None = None      # (from, until, who): known until somebody changes
+        self._cooldowns = Cooldowns(limit)
         self.levels: LruMap[Key, tuple[int, float]] = LruMap(limit)      # (failures in a row, end of the last cooldown)
         self._failures: LruMap[Key, list[float]] = LruMap(limit)
         self._lockouts: LruMap[Key, int] = LruMap(limit)
@@ -106,14 +105,9 @@ class Health:
                 longest = found
         return longest
 
-    def all_resting(self, now: float) -> frozenset[Key]:
+    def all_resting(self, now: float) -> KeysView[Key]:
         """Keys that rest now; for orders, which look at many candidates at one instant."""
-        if not self._cooldowns:
-            return NOBODY
-        if self._resting is None or not self._resting[0] <= now < self._resting[1]:
-            ends = {key: found.until for key, found in self._cooldowns.items() if found.until > now}
-            self._resting = (now, min(ends.values(), default=now), frozenset(ends))
-        return self._resting[2]
+        return self._cooldowns.running(now)
 
     def blocked(self, candidate: Candidate, now: float) -> tuple[float, str] | None:
         """(monotonic end, kind of the failure behind it) while the candidate rests."""
@@ -258,7 +252,6 @@ class Health:
 
     def cleared(self, candidate: Candidate) -> None:
         """The account was changed or proved well: forget its own cooldowns."""
-        self._resting = None
         for key in candidate.keys[:2]:
             self._cooldowns.pop(key, None)
             self.levels.pop(key, None)
@@ -301,8 +294,7 @@ class Health:
             self.trials.put(key, 0.0)
 
     def rest(self, key: Key, cooldown: Cooldown) -> None:
-        self._cooldowns.put(key, cooldown)
-        self._resting = None
+        self._cooldowns.begin(key, cooldown)
 
     def _climb(self, key: Key, now: float) -> int:
         """One failure more in a row, unless the last one is long over."""
@@ -351,7 +343,6 @@ class Health:
 
     def _proved(self, candidate: Candidate) -> None:
         """It was tried while it rested, and answered: what we guessed was wrong."""
-        self._resting = None
         for key in candidate.keys:
             found = self._cooldowns.get(key)
             if found is not None and found.source == "heuristic":
@@ -365,7 +356,6 @@ class Health:
                 running = self._cooldowns.get(target.provider_key)
                 if running is not None and running.source == "breaker":
                     del self._cooldowns[target.provider_key]
-                    self._resting = None
                     self.changed.add(("cooldown", target.provider_key))
             self.changed.add(("breaker", target.provider_key))
 

@@ -52,7 +52,6 @@ def follow(health: Health, rows: list[StateRow], now: float, wall: float) -> Non
 def _forget(health: Health, book: str, key: Key) -> None:
     if book == "cooldown":
         health._cooldowns.pop(key, None)
-        health._resting = None
         health.trials.pop(key, None)
     elif book == "level":
         health.levels.pop(key, None)
