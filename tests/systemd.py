@@ -25,7 +25,8 @@ export XDG_RUNTIME_DIR=/run/user/0 HOME={folder} XDG_CONFIG_HOME={folder}/.confi
 {program} --user --unit=idle.target </dev/null >/dev/null 2>&1 &
 for try in $(seq 100); do systemctl --user is-system-running >/dev/null 2>&1 && break; sleep 0.1; done
 """
-# What differs from an installed service: who it runs as, where its files lie, and how long a test wants to wait.
+# What differs from an installed service: who it runs as, where its files lie (below /tmp perhaps, which it does not see), and how long
+# a test wants to wait.
 DROP_IN = """[Service]
 User=
 Group=
@@ -36,6 +37,7 @@ LoadCredential=
 LoadCredential=gateway-master-key:{etc}/credentials/gateway-master-key
 ProtectHome=no
 BindPaths={folder}
+BindReadOnlyPaths={root} {prefix}
 Environment=PYTHONPATH={root}
 StandardOutput=append:{folder}/log
 StandardError=append:{folder}/log
@@ -71,7 +73,7 @@ class Manager:
         shutil.copytree(folder / "stage/etc/systemd/system", units)
         told = subprocess.run(["systemctl", "--version"], capture_output=True, text=True).stdout
         drop_in = DROP_IN.format(type=BEFORE_253 if int(told.split()[1]) < 253 else "", python=sys.executable, root=ROOT, folder=folder,
-                                 etc=self.config.parent)
+                                 prefix=sys.prefix, etc=self.config.parent)
         for name, text in (("gateway.service", drop_in), ("gateway.socket", f"[Socket]\nListenStream=\nListenStream=127.0.0.1:{port}\n")):
             (units / f"{name}.d").mkdir()
             (units / f"{name}.d" / "here.conf").write_text(text)
