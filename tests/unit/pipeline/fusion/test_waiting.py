@@ -93,15 +93,16 @@ async def test_a_client_that_goes_takes_everybody_along(gateway, upstream, strea
 
 
 async def test_with_progress_the_panel_is_heard_live(gateway, upstream):
-    hold = member(say.reply("late").later(0.3))
-    ups, base_url, _ = await house(gateway, upstream, member("early"), hold, more="[fusion]\nprogress = true\n")
+    ups, base_url, _ = await house(gateway, upstream, member("early"), member("soon"), SLOW,
+                                   more="[fusion]\nprogress = true\nquorum = 3\ntimeout_s = 60\n")
     reader, writer = await leave(base_url)
     head = await reader.readuntil(b"\r\n\r\n")
-    assert b"200 OK" in head and b"X-Routed-Via: fusion(a/m-a+b/m-b)\r\n" in head
+    assert b"200 OK" in head and b"X-Routed-Via: fusion(a/m-a+b/m-b+c/m-c)\r\n" in head
     await reader.readuntil(b"early")
-    assert ups[1].busy == 1
+    await ups[2].until(lambda: ups[2].busy == 1)
+    await ups[2].stop()                              # the last one ends only now, after the first was heard
     rest = await reader.readuntil(b"[DONE]")
-    assert rest.count(b'"event":"judge"') == 1 and b"late" in rest
+    assert rest.count(b'"event":"judge"') == 1 and b'"status":"failed"' in rest
     writer.close()
 
 
