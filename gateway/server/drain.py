@@ -11,7 +11,7 @@ from gateway.pipeline.ground import Inflight
 from gateway.server.http import HttpProtocol, HttpServer
 
 GRACE_S: Final = 2.0
-LINGER_S: Final = 1.0                                # a kept connection that is silent for so long
+LINGER_S: Final = 0.5                                # a kept connection that is silent for so long
 LOOK_S: Final = 0.1
 
 

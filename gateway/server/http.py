@@ -50,6 +50,13 @@ class HttpProtocol(Succession):
         self._cancel_stall()
         super().connection_lost(exc)
 
+    def close(self) -> None:
+        """No further request; aiohttp's own ends the task that waits for one and leaves the connection open with nobody behind it."""
+        idle = self.idle
+        super().close()
+        if idle and self.transport is not None:
+            self.transport.close()
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._watch(-1)

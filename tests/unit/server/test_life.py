@@ -1,8 +1,10 @@
 """Start, reload, drain: what an operator's signals do to requests under way."""
 import asyncio
+import json
 
 import aiohttp
 import pytest
+import yarl
 
 from gateway.config.load import ConfigError, load
 from gateway.mock import script as say
@@ -123,6 +125,26 @@ async def test_a_kept_connection_is_told_with_its_last_answer_and_a_silent_one_i
             assert got.status == 503 and (await got.json())["reason"] == "draining"
         assert (await running).text == "a while"
         await closing
+
+
+@pytest.mark.parametrize("asked", ["", "GET /livez", "POST /v1/chat/completions"], ids=["nothing", "aiohttp", "plain"])
+async def test_a_kept_connection_that_asks_no_more_does_not_hold_up_the_end(gateway, upstream, asked):
+    base_url = await gateway(client_key() + provider(await upstream(say.reply("whole"))))
+    where = yarl.URL(base_url)
+    reader, writer = await asyncio.open_connection(where.host, where.port)
+    try:
+        if asked:
+            body = json.dumps(ASK) if asked.startswith("POST") else ""
+            heads = "".join(f"{name}: {value}\r\n" for name, value in AUTH.items())
+            writer.write(f"{asked} HTTP/1.1\r\nHost: {where.authority}\r\n{heads}Content-Type: application/json\r\n"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            assert b" 200 " in await reader.readuntil(b"\r\n")
+        async with asyncio.timeout(20):                  # the drain would wait for ten minutes
+            await gateway.listener.close(600)
+            while await reader.read(65536):
+                pass
+    finally:
+        writer.close()
 
 
 async def test_a_second_signal_ends_what_is_left(gateway, upstream):
