@@ -5,34 +5,37 @@ a wrong ``auth`` costs the operator a key. Words match on word boundaries, in th
 """
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
 import msgspec
 
 from gateway.providers.errorbody import Words
 
+# Of twenty patterns most are never needed, and all of them are a fiftieth of a start.
+_pattern = cache(re.compile)
+
 
 class Rule(msgspec.Struct, frozen=True):
     """``unless`` are codes that rule it out; ``pieces`` is looked for inside codes (Google's quota ids)."""
     kind: str
     codes: frozenset[str]
-    words: re.Pattern[str] | None = None
+    words: str = ""
     unless: frozenset[str] = frozenset()
-    pieces: re.Pattern[str] | None = None
+    pieces: str = ""
 
     def matches(self, said: Words) -> bool:
         if self.unless and self.unless & said.codes:
             return False
         if self.codes & said.codes:
             return True
-        if self.pieces is not None and any(self.pieces.search(code) for code in said.codes):
+        if self.pieces and any(_pattern(self.pieces).search(code) for code in said.codes):
             return True
-        return self.words is not None and self.words.search(said.lower) is not None
+        return bool(self.words) and _pattern(self.words).search(said.lower) is not None
 
 
 def _rule(kind: str, codes: str, *words: str, unless: str = "", pieces: str = "") -> Rule:
-    return Rule(kind, frozenset(codes.split()), re.compile("|".join(words)) if words else None, frozenset(unless.split()),
-                re.compile(pieces) if pieces else None)
+    return Rule(kind, frozenset(codes.split()), "|".join(words), frozenset(unless.split()), pieces)
 
 
 _KEY = r"(?:api|access|subscription|auth(?:entication)?)[ _-]?(?:key|token)s?"
