@@ -31,7 +31,7 @@ COMMANDS: Final[dict[str, str]] = {
 
 # New objects between two looks for garbage: what is made while code is loaded stays, and looking took a twelfth of a start. A
 # server sets its own when it is ready.
-LOADING: Final = 100_000
+LOADING: Final = 500_000
 
 
 class Verbs(click.Group):
