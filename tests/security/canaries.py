@@ -133,6 +133,7 @@ def _stream(*frames_of) -> object:
 WAYS = {
     **{f"status{status}": _status(status) for status in (400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 529)},
     **{f"redirect{status}": _status(status) for status in (301, 302, 307, 308)},
+    "said": lambda words, heads: say.error(500, words[-150:], headers=heads),         # the prompt alone, which a message has room for
     "html": lambda words, heads: say.body_of(f"<html>{words}".encode(), 502, {**say.HTML, **heads}),
     "two hundred": lambda words, heads: say.error(200, words, headers=heads),
     "nonsense": lambda words, heads: say.body_of(words.encode(), 200, {**say.JSON, **heads}),

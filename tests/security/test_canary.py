@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -57,7 +58,7 @@ class Seen:
 
     def heard(self, where: str, heard, own: str = "") -> None:
         """``own``: what the caller itself had written into its prompt, where an answer may say it again."""
-        self.add(where, json.dumps(heard.headers).encode() + heard.body.replace(own.encode() or b"\0", b""))
+        self.add(where, (json.dumps(heard.headers).encode() + heard.body).replace(own.encode() or b"\0", b""))
 
 
 @pytest.fixture
@@ -193,16 +194,23 @@ async def reload_badly(wire: Wire, served: Served, folder, seen: Seen) -> None:
     for bad in (good + f'\n[[providers]]\nid = "x"\nbase_url = "ftp://user:{PROXY}@h/v1"\napi_keys = ["{PROVIDER}", 5]\n',
                 good + f'\napi_keys = ["{PROVIDER}"\n', good.replace('id = "dead"', f'id = "{PROVIDER}/x"'),
                 good.replace("[mcp]", f'[mcp]\nkey = "{ADMIN}"')):
-        file.write_text(bad, encoding="utf-8")
+        put(file, bad)
         seen.heard("reload", await wire.whole("POST", "/admin/api/reload", OPERATOR, b"{}"))
         seen.heard("diff", await wire.whole("GET", "/admin/api/config/diff", OPERATOR))
         seen.heard("config", await wire.whole("GET", "/admin/api/config", OPERATOR))
         seen.heard("validate", await wire.whole("POST", "/admin/api/config/validate", OPERATOR, json.dumps({"text": bad}).encode()))
         served.signal(signal.SIGHUP)
-    file.write_text(good.replace(OWN_PROXY, PROXY), encoding="utf-8")
+    put(file, good.replace(OWN_PROXY, PROXY))
     seen.heard("diff of a good one", await wire.whole("GET", "/admin/api/config/diff", OPERATOR))
     seen.heard("reload of a good one", await wire.whole("POST", "/admin/api/reload", OPERATOR, b"{}"))
-    file.write_text(good, encoding="utf-8")
+    put(file, good)
+
+
+def put(file: Path, text: str) -> None:
+    """At once, as a signal may have it read at any moment: half a file may be a good one."""
+    new = file.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(file)
 
 
 COMMANDS = (("check",), ("explain", "m"), ("explain", "m", "--json"), ("providers", "--json", "--configured"), ("models", "--json"),
