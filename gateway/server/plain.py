@@ -72,7 +72,7 @@ class Head:
     Most of a client differ in the length of the body at most: what the last one said is known by its other bytes.
     """
 
-    __slots__ = ("on_header", "on_url", "_fields", "_paths", "_parser", "_n_begun", "_last", "_said")
+    __slots__ = ("on_header", "on_url", "_fields", "_paths", "_n_begun", "_last", "_said")
 
     def __init__(self) -> None:
         self._fields: dict[bytes, bytes] = {}
@@ -80,7 +80,6 @@ class Head:
         self.on_header = self._fields.setdefault             # no Python runs for a field
         self.on_url = self._paths.append
         self._n_begun = 0
-        self._parser: HttpRequestParser | None = None        # made when there is something to parse
         self._last = b""                                     # head, without the digits of its length …
         self._said: Said | None = None                       # … and what it said
 
@@ -101,6 +100,8 @@ class Head:
         rest = data[:at] + data[after:end]
         if rest != self._last or self._said is None:
             self._last, self._said = rest, self._parsed(data[:end])
+            self._fields.clear()                             # thousands of connections hold a head each
+            self._paths.clear()
             if self._said is None:
                 return None
         path, headers = self._said
@@ -108,10 +109,8 @@ class Head:
 
     def _parsed(self, head: bytes) -> Said | None:
         fields, paths = self._fields, self._paths
-        fields.clear()
-        paths.clear()
         self._n_begun = 0
-        parser = self._parser = HttpRequestParser(self)      # the body is counted, so its parser is of no more use then
+        parser = HttpRequestParser(self)                     # the body is counted, so its parser is of no more use then
         try:
             parser.feed_data(head)
         except (HttpParserError, HttpParserUpgrade):
