@@ -31,6 +31,8 @@ STAMP: Final = 16                            # digits after a mark: microseconds
 _STAMP: Final = b"0" * STAMP
 _PLAN: Final = re.compile(rb"<<bench((?: [a-z]+=\d+)*)>>")
 _STREAM: Final = re.compile(rb'"stream"\s*:\s*true')
+# Another model: a gateway would tell that it was not served.
+_OTHER: Final = re.compile(rb'"model": ?"(?!' + MODEL.encode() + rb'")([\w-]+)"')
 _USAGE: Final = {"prompt_tokens": 12, "completion_tokens": 34, "total_tokens": 46}
 _SSE: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz "
@@ -76,9 +78,14 @@ class Answer:
         self.writes = [b"".join(frames[i:i + group]) for i in range(0, len(frames), group)]
         self.ending = (_delta({}, "stop") + _frame([], usage=_USAGE) + chunk(b"data: [DONE]\n\n") + LAST_CHUNK)
         message = {"role": "assistant", "content": _text(plan.answer, 1)}
-        self.whole = _json({"id": "chatcmpl-b1", "object": "chat.completion", "created": 1_760_000_000, "model": MODEL,
-                            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
-                            "usage": _USAGE, "system_fingerprint": "fp_b1"})
+        self._whole = {"id": "chatcmpl-b1", "object": "chat.completion", "created": 1_760_000_000, "model": MODEL,
+                       "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+                       "usage": _USAGE, "system_fingerprint": "fp_b1"}
+        self.whole = _json(self._whole)
+
+    def by(self, model: str) -> bytes:
+        """The whole answer as this model's."""
+        return _json(self._whole | {"model": model})
 
 
 def _json(body: object, status: str = "200 OK") -> bytes:
@@ -131,7 +138,8 @@ class BenchProtocol(HttpServerProtocol):
             if _STREAM.search(body):
                 self._begin(answer)
             else:
-                self._finish(answer.whole)
+                named = _OTHER.search(body)
+                self._finish(answer.by(named[1].decode()) if named else answer.whole)
         elif target.endswith(b"/stats"):
             self._finish(_json(self._counts))
         else:
