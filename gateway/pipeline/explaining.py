@@ -57,7 +57,7 @@ def headers(call: Call, answering: Attempt | None, ground: Ground) -> dict[str, 
     log, attempts, label = ground.snapshot.log, call.attempts, answering.label if answering is not None else ""
     if call.panel is not None:
         attempts, label = call.panel.attempts, call.panel.via(answering)
-    found = route_headers(label, attempts, log.fallback_detail_header, call.started)
+    found = route_headers(label, attempts, log.fallback_detail_header, call.started, ground.snapshot.secrets)
     if log.decision_header and call.decision:
         if not call.decision.startswith("target="):
             target = f"target={encode(answering.label)}; place={answering.rank}; " if answering is not None else "target=none; "

@@ -3,6 +3,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gateway.core.call import Attempt
+from gateway.core.redact import without
 
 TRAIL_HOPS: Final = 10
 TRAIL_CHARS: Final = 1024
@@ -26,8 +27,10 @@ def encode(text: str, limit: int = VALUE_CHARS) -> str:
     return "".join(out)
 
 
-def route_headers(label: str, attempts: Sequence[Attempt], detail: bool, started: float) -> dict[str, str]:
-    """X-Routed-Via of who answered ("" = nobody), and the X-Fallback headers when a hop failed before the commit point."""
+def route_headers(label: str, attempts: Sequence[Attempt], detail: bool, started: float,
+                  secrets: Sequence[str] = ()) -> dict[str, str]:
+    """X-Routed-Via of who answered ("" = nobody), and the X-Fallback headers when a hop failed before the commit point. Messages
+    are told without these secrets: a provider may repeat a prompt that names one, and headers end in the logs of proxies."""
     headers = {"X-Routed-Via": encode(label)} if label else {}
     if len(attempts) == 1 and attempts[0].error is None:
         return headers
@@ -36,7 +39,7 @@ def route_headers(label: str, attempts: Sequence[Attempt], detail: bool, started
         headers["X-Fallback-Attempts"] = str(len(hops))
         headers["X-Fallback-Trail"] = _joined([_hop(hop) for hop in hops], TRAIL_HOPS, TRAIL_CHARS)
         if detail:
-            headers["X-Fallback-Detail"] = _joined([_detail(hop, started) for hop in hops], len(hops), DETAIL_CHARS)
+            headers["X-Fallback-Detail"] = _joined([_detail(hop, started, secrets) for hop in hops], len(hops), DETAIL_CHARS)
     return headers
 
 
@@ -56,9 +59,10 @@ def _hop(hop: Attempt) -> str:
     return f"{encode(hop.label)} key{hop.key}={hop.error.kind if hop.error is not None else 'hedged'}"
 
 
-def _detail(hop: Attempt, started: float) -> str:
+def _detail(hop: Attempt, started: float, secrets: Sequence[str]) -> str:
     offset_ms, took_ms = round((hop.started - started) * 1000), round((hop.ended - hop.started) * 1000)
-    message = encode(hop.error.message.replace(";", ","), MESSAGE_CHARS) if hop.error is not None else "another was first"
+    said = without(hop.error.message, secrets) if hop.error is not None else "another was first"
+    message = encode(said.replace(";", ","), MESSAGE_CHARS)
     return f"{_hop(hop)} t={offset_ms}+{took_ms}ms msg={message}"
 
 

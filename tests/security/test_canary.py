@@ -58,7 +58,7 @@ class Seen:
 
     def heard(self, where: str, heard, own: str = "") -> None:
         """``own``: what the caller itself had written into its prompt, where an answer may say it again."""
-        self.add(where, (json.dumps(heard.headers).encode() + heard.body).replace(own.encode() or b"\0", b""))
+        self.add(where, json.dumps(heard.headers).encode() + heard.body.replace(own.encode() or b"\0", b""))
 
 
 @pytest.fixture

@@ -35,6 +35,15 @@ def test_the_detail_has_times_and_messages_and_stays_parseable():
     assert route_headers("b/m", hops, True, 10.0)["X-Fallback-Detail"] == "a/m key1=timeout t=250+750ms msg=no, answer%0Aat all"
 
 
+def test_the_detail_tells_no_secret_that_a_provider_repeated_nor_half_of_one():
+    said = error("server_error", message=f"{'x' * 100} your key is Caller;Key-1q7w")
+    value = route_headers("b/m", [hop("a/m", 1, said), answered()], True, 10.0, ("Caller;Key-1q7w", "x"))["X-Fallback-Detail"]
+    assert value.endswith("your key is [redac") and "Caller" not in value
+    near = error("server_error", message="your key is Caller;Key-1q7w")
+    value = route_headers("b/m", [hop("a/m", 1, near), answered()], True, 10.0, ("Caller;Key-1q7w",))["X-Fallback-Detail"]
+    assert value.endswith("msg=your key is [redacted]")
+
+
 @pytest.mark.parametrize("name", ["m", "模型-" * 200, "x" * 4000, "é%\r\nSet-Cookie: a"])
 def test_headers_are_bounded_and_clean_whatever_a_model_is_called(name):
     hops = [hop(f"p/{name}", 1, error("timeout", message=name * 50)) for _ in range(20)]
