@@ -38,7 +38,7 @@ def test_the_detail_has_times_and_messages_and_stays_parseable():
 def test_the_detail_tells_no_secret_that_a_provider_repeated_nor_half_of_one():
     said = error("server_error", message=f"{'x' * 100} your key is Caller;Key-1q7w")
     value = route_headers("b/m", [hop("a/m", 1, said), answered()], True, 10.0, ("Caller;Key-1q7w", "x"))["X-Fallback-Detail"]
-    assert value.endswith("your key is [redac") and "Caller" not in value
+    assert value.endswith("your key is [redact") and "Caller" not in value
     near = error("server_error", message="your key is Caller;Key-1q7w")
     value = route_headers("b/m", [hop("a/m", 1, near), answered()], True, 10.0, ("Caller;Key-1q7w",))["X-Fallback-Detail"]
     assert value.endswith("msg=your key is [redacted]")
