@@ -15,6 +15,8 @@ LIMIT: Final = 240                       # characters of a redacted line
 EMPTY: Final = "Provider error"
 MASK: Final = "[redacted]"
 URL_MASK: Final = "[url]"
+HOST_MASK: Final = "[host]"
+PATH_MASK: Final = "[path]"
 
 _SCAN_LIMIT = 8_192                      # characters that the patterns look at
 _JSON_TEXT_LIMIT = 2_000                 # characters of one string in a verbatim body
@@ -40,8 +42,21 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"\b(?:sk|rk|pk|csk|tgp|fw)[-_][A-Za-z0-9*][A-Za-z0-9_*-]{5,}"), MASK),
     (re.compile(r"\b(?:gsk_|gw[-_]|AIza|ya29\.|hf_|pplx-|nvapi-|gh[pousr]_|github_pat_|glpat-)[A-Za-z0-9_*-]{6,}"), MASK),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bxai-[A-Za-z0-9]{12,}"), MASK),
-    (re.compile(r"\beyJ[\w-]{6,}(?:\.[\w-]+){0,2}|\b[\w-]{16,}\.[\w-]{16,}\.[\w-]{16,}"), MASK),
+    (re.compile(r"\beyJ[\w-]{6,}(?:\.[\w-]+){0,2}|(?<![\w-])[\w-]{16,}\.[\w-]{16,}\.[\w-]{16,}"), MASK),
     (re.compile(r"[A-Za-z0-9]{32,}"), MASK),
+)
+# Where a provider runs, in text of its own: hosts with a port, addresses, files. Not in bodies nor in our log, where they are content.
+_PLACES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"\b(host(?:name)?=['\"]?)[\w.-]{1,253}(['\"]?,? ?port=['\"]?)\d{1,5}", re.I), rf"\1{HOST_MASK}\2{HOST_MASK}"),
+    (re.compile(r"(?<![\w.-])(?:(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}|localhost):\d{2,5}\b", re.I), HOST_MASK),
+    (re.compile(r"(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w-]|\.\d)(?::\d{1,5}\b)?"),
+     HOST_MASK),
+    (re.compile(r"(?<!\w)\[(?=[0-9a-f.]{0,16}:[0-9a-f.]{0,16}:)[0-9a-f:.]{2,45}(?:%\w{1,16})?\](?::\d{1,5}\b)?", re.I), HOST_MASK),
+    (re.compile(r"\b((?:connect(?:ing)? to|dial (?:tcp|udp)|lookup|upstream|backend) ['\"]?)[\w.-]{1,253}:\d{2,5}\b", re.I),
+     rf"\1{HOST_MASK}"),
+    (re.compile(r"(?<![\w/.:<~-])~?/(?:home|root|usr|opt|var|etc|srv|tmp|mnt|app|proc|private|Users|Volumes|workspace)/"
+                r"[^\s\"'`<>,;()\[\]{}]+"), PATH_MASK),
+    (re.compile(r"(?<![\w/.])[a-z]:\\[^\s\"'`<>,;()\[\]{}]+", re.I), PATH_MASK),
 )
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f\u0085\u2028\u2029]+")
 _SECRET_NAME = re.compile(r"(?:^|[_-])(?:api[_-]?key|access[_-]?token|token|secret|password|authorization)$", re.I)
@@ -56,7 +71,7 @@ def worth_hiding(secret: str) -> bool:
 
 def redact(text: str, secrets: Iterable[str] = (), limit: int = LIMIT) -> str:
     """One safe, bounded line; ``Provider error`` when nothing is left."""
-    line = _BLANK.sub(" ", mask(text, secrets)).strip()
+    line = _BLANK.sub(" ", mask_words(text, secrets)).strip()
     return clip(line, limit) or EMPTY
 
 
@@ -75,6 +90,14 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
         # The last word may be half a token, which no pattern would know.
         text = text[:_SCAN_LIMIT].rstrip().rpartition(" ")[0] or text[:_SCAN_LIMIT]
     for pattern, replacement in _PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def mask_words(text: str, secrets: Iterable[str] = ()) -> str:
+    """What a provider says in an error, as its caller may hear it: nor where it runs."""
+    text = mask(text, secrets)
+    for pattern, replacement in _PLACES:
         text = pattern.sub(replacement, text)
     return text
 
@@ -116,7 +139,7 @@ class _Bounded:
     def walk(self, value: Any, depth: int) -> Any:
         self.left -= 1
         if isinstance(value, str):
-            return clip(mask(value, self.secrets), _JSON_TEXT_LIMIT)
+            return clip(mask_words(value, self.secrets), _JSON_TEXT_LIMIT)
         if isinstance(value, dict):
             return self._dict(value, depth) if depth < _JSON_DEPTH else {}
         if isinstance(value, (list, tuple)):

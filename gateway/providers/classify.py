@@ -5,9 +5,10 @@ whole words of the message, never digits of ids or counts. Whatever is taken fro
 """
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from gateway.core.errors import KINDS, GatewayError
-from gateway.core.redact import clip, mask, redact, redact_json
+from gateway.core.redact import clip, mask_words, redact, redact_json
 from gateway.providers import errorbody, wording
 from gateway.providers.errorbody import Words
 from gateway.providers.hints import limits_hint, retry_after_s
@@ -143,7 +144,7 @@ def _weight(code: str) -> int:
 
 
 def _build(kind: str, said: Words, provider: Provider, what: str, status: int) -> GatewayError:
-    secrets = provider.keys
+    secrets = (*provider.keys, *_places(provider))
     text = f"{clip(provider.name, 60)} {what}" + (f": {said.message}" if said.message else "")
     error = GatewayError(kind, redact(text, secrets), upstream_status=status or None)
     if kind in _OWN_WORDS:
@@ -160,6 +161,12 @@ def _build(kind: str, said: Words, provider: Provider, what: str, status: int) -
     return error
 
 
+def _places(provider: Provider) -> tuple[str, ...]:
+    """Its host as it may call itself, where that is none of the Internet's names: only a port tells."""
+    place = urlsplit(provider.base_url).netloc.rpartition("@")[2]
+    return (place,) if ":" in place else ()
+
+
 def _verbatim(said: Words, secrets: tuple[str, ...]) -> dict[str, Any]:
     """The provider's own body in the shape of an OpenAI error, redacted."""
     payload = redact_json(said.payload, secrets) if said.payload is not None else {}
@@ -170,7 +177,7 @@ def _verbatim(said: Words, secrets: tuple[str, ...]) -> dict[str, Any]:
         return dict(payload)
     code, kind = said.error.get("code"), said.error.get("type")
     return {"error": {
-        "message": clip(mask(said.message, secrets), 2_000) or "The provider refused the request.",
+        "message": clip(mask_words(said.message, secrets), 2_000) or "The provider refused the request.",
         "type": kind if isinstance(kind, str) and kind and kind != "error" else "invalid_request_error",
         "param": redact(said.param, secrets, 120) if said.param else None,
         "code": redact(code, secrets, 120) if isinstance(code, str) and code else code if isinstance(code, int) else None}}

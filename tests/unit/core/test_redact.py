@@ -131,3 +131,29 @@ def test_a_secret_written_in_escapes_is_found(cut):
 def test_escapes_that_hide_nothing_stay_as_they_came():
     data = b'{"x":"\\u0041\\u003cb\\u003e"}'
     assert Scrubber(("sk-prov-0123456789",)).feed(data) == data
+
+
+@pytest.mark.parametrize(("said", "heard"), [
+    ("dial tcp 10.0.3.7:8443: connection refused", "dial tcp [host]: connection refused"),
+    ("no route to 192.168.1.9", "no route to [host]"),
+    ("upstream gpu-7.cluster.internal:8000 is gone", "upstream [host] is gone"),
+    ("could not connect to vllm-backend:8000.", "could not connect to [host]."),
+    ("localhost:11434 refused", "[host] refused"),
+    ("[fd00::1:2]:443 timed out, [::1] too", "[host] timed out, [host] too"),
+    ("HTTPConnectionPool(host='models', port=8080): Max retries", "HTTPConnectionPool(host='[host]', port=[host]): Max retries"),
+    ('File "/usr/lib/python3/app.py", line 3', 'File "[path]", line 3'),
+    ("cannot open /home/svc/models/a.gguf: no such file", "cannot open [path] no such file"),
+    (r"cannot open C:\Users\svc\a.gguf now", "cannot open [path] now"),
+])
+def test_where_a_provider_runs_is_not_told_to_its_callers(said, heard):
+    assert redact(said) == heard
+    assert redact_json({"error": {"message": said}}) == {"error": {"message": heard}}
+
+
+@pytest.mark.parametrize("said", [
+    "max_tokens:4096 is more than 2048", "llama3.1:8b is not loaded", "messages.0.content: Field required", "at 12:30:59 UTC",
+    "use POST /v1/chat/completions", "see /messages/0/content", "1.2.3.4.5 is no version", "v1.2.3", "tools[0:2:1] is no slice",
+    "gemini-2.5-flash:free has ended", "a/b: c", "the model /models/llama.gguf is not loaded",
+])
+def test_what_only_looks_like_a_place_stays(said):
+    assert redact(said) == said

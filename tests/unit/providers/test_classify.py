@@ -145,6 +145,15 @@ def test_keys_and_addresses_do_not_get_through():
     assert KEY not in everything and "inner.example" not in everything and "zzz" not in everything
 
 
+def test_a_provider_that_names_its_own_place_is_not_repeated():
+    said = json.dumps({"error": {"message": "models:8000 cannot read /srv/models/a.bin", "detail": "at 10.1.2.3:99"}}).encode()
+    for status in (400, 500):
+        error = classify(status, {}, said, provider(base_url="http://models:8000/v1"))
+        assert error.message.endswith("[redacted] cannot read [path]"), error.message
+        told = json.dumps(error.verbatim) if error.verbatim else ""
+        assert not any(place in told for place in ("models:8000", "/srv", "10.1.2.3")) and (status == 500) == (not told)
+
+
 def test_the_callers_fault_goes_back_in_the_providers_words_and_status():
     error = refused(422, says("content is bad", type="invalid_request_error", param="messages", code="bad_content"))
     assert (error.status, error.param, error.code) == (422, "messages", "bad_content")
