@@ -29,6 +29,7 @@ from gateway.stream.turn import Turn
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.fetch import BYTES_ONLY, with_bytes
 from gateway.upstream.guard import forwards, outgoing
+from gateway.upstream.signed import Hidden
 from gateway.upstream.transport import Outgoing, Reply
 from gateway.wire.base import Outbound
 from gateway.wire.change import changed
@@ -183,6 +184,8 @@ async def answered(x: Exchange, reply: Reply) -> None:
     elif not 200 <= reply.status < 300 or reply.status in NO_ANSWER:
         raise unanswered(reply.status)
     else:
+        if type(reply) is Hidden and reply.secret:   # asked with a token that nobody knew before
+            x.veil = guarding.veiled((*x.lane.secrets, reply.secret), x.call)
         await read_turn(x, Source(reply, x))
 
 

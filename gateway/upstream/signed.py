@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from gateway.core.clock import Clock
-from gateway.core.redact import Scrubber
+from gateway.core.redact import Scrubber, worth_hiding
 from gateway.providers.auth import BEARER
 from gateway.providers.registry import Account, Provider
 from gateway.providers.sigv4 import AwsKeys, sign
@@ -90,13 +90,15 @@ class Signing:
 
 
 class Hidden:
-    """A reply without the token that it was asked with, whatever the upstream repeats (contract 8)."""
+    """A reply without the token that it was asked with, whatever the upstream repeats (contract 8). Cut over several pieces of a
+    stream it is not seen in the bytes: who reads the turn hides it there, and finds it in ``secret``."""
 
-    __slots__ = ("_inner", "_scrubber", "status", "headers", "__weakref__")
+    __slots__ = ("_inner", "_scrubber", "secret", "status", "headers", "__weakref__")
 
     def __init__(self, inner: Reply, secret: str) -> None:
         self._inner = inner
         self._scrubber = Scrubber((secret,))
+        self.secret = secret if worth_hiding(secret) else ""
         self.status = inner.status
         self.headers = inner.headers
 
