@@ -36,7 +36,10 @@ async def chat(visit: Visit) -> web.StreamResponse:
     call = call_of(visit.id, visit.ground)
     client = Client(visit.http, call, WIRES[WIRE], {**HEADERS, "X-Request-ID": visit.id, "request-id": visit.id}, None)
     client.principal = operator()
-    await serve(call, client, visit.ground)
+    try:
+        await serve(call, client, visit.ground)
+    finally:                                         # it may have cost something, whatever became of it
+        visit.note("playground", call.request.model if call.request is not None else "", call.outcome, ok=call.error is None)
     if client.response is None:
         raise ConnectionResetError("the operator went away before anything could be answered")
     return client.response
