@@ -8,7 +8,7 @@ import msgspec
 from gateway.mock.bench_upstream import Plan
 
 FAILOVER: Final = "bench-failover-{}"           # models whose first target is the upstream's /broken
-FAILOVERS: Final = 4_000
+FAILOVERS: Final = 2_000
 STEPS_A_DOUBLING: Final = 4                     # of a histogram: its steps are 19 % apart
 
 
@@ -42,7 +42,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
                            plan=Plan(chunks=20, delay=1_000, stamp=1), ramp_s=16.0, warmup_s=0.0, grace_s=90.0),
     "failover-1": Scenario(about="non-stream, 1 client, the first target answers 503", names=(0, 1_000), requests=1_000),
     "failover-32": Scenario(about="non-stream, 32 clients, the first target answers 503", clients=32, names=(1_000, FAILOVERS),
-                            requests=3_000),
+                            requests=1_000),
 }
 
 # Those that need more than one model of one provider, or more than this machine may give.
