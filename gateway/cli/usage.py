@@ -16,7 +16,7 @@ DAY_S: Final = 86_400
 UNITS: Final = {"h": 3_600, "d": DAY_S, "w": 7 * DAY_S}
 SPANS: Final = re.compile(r"(\d{1,5})([hdw])")
 GROUPS: Final = ("model", "provider", "key", "client", "hour", "day")
-SHOWN: Final = ("requests", "failed", "input", "cached", "output", "cost $", "avg ms")
+SHOWN: Final = ("requests", "failed", "refused", "input", "cached", "output", "cost $", "avg ms")
 
 
 def when(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
@@ -96,7 +96,7 @@ def named(row: Any, group: str) -> str:
 
 def figures(row: Any) -> tuple[str, ...]:
     cost = f"{row.cost_usd:,.4f}" + ("+" if row.unpriced else "")
-    return (f"{row.requests:,}", f"{row.failed:,}", f"{row.input:,}", f"{row.cached:,}", f"{row.output:,}", cost,
+    return (f"{row.requests:,}", f"{row.failed:,}", f"{row.refused:,}", f"{row.input:,}", f"{row.cached:,}", f"{row.output:,}", cost,
             f"{row.latency_ms / row.requests:,.0f}" if row.requests else "")
 
 

@@ -3,7 +3,7 @@
 Two of the three mutable objects of a request; the third is the turn. Everything that records, counts or explains reads these
 and nothing else.
 """
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -42,6 +42,10 @@ class Attempt(msgspec.Struct, kw_only=True):
     def error_class(self) -> str:
         """The kind of its failure (core.errors.KINDS), "" = none."""
         return self.error.kind if self.error is not None else ""
+
+
+# Statuses that say the request itself was wrong: its sender is told, and nobody else can mend it.
+OWN_FAULT: Final = frozenset({400, 404, 413, 415, 422})
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -94,6 +98,11 @@ class Call(msgspec.Struct, kw_only=True):
     guard: Any = None                           # policy.guardrails.masks.Masks: what was hidden in it, where the answer depends on it
     remarks: tuple[Remark, ...] = ()            # what was done to it that nobody asked for
     cache: str = ""                             # cache · idempotency: given again; "" = asked upstream
+
+    @property
+    def refused(self) -> bool:
+        """Did nobody fail, since it was wrong itself, or was not let in?"""
+        return self.outcome == "refused" or (self.outcome == "failed" and self.error is not None and self.error.status in OWN_FAULT)
 
     @property
     def resumed(self) -> bool:

@@ -14,8 +14,6 @@ from gateway.routing.health import Health
 Tell = Callable[[str, dict[str, Any]], None]
 
 FAILED: Final = frozenset({"failed", "broken"})
-# Statuses that say the request itself was wrong: its sender is told, and nobody else can mend it.
-OWN: Final = frozenset({400, 404, 413, 415, 422})
 UNSPENT: Final = frozenset({"price_unknown", "request_over_budget"})      # refusals that say nothing of what is spent
 SHARES: Final = (1.0, 0.8)                       # of a budget, the greater first
 LEAST_S: Final = 10.0                            # a shorter rest of all of a provider's keys is no news
@@ -37,7 +35,7 @@ class Notices:
     def failed(self, call: Call) -> None:
         """A request that no target answered, or whose answer broke."""
         error, request = call.error, call.request
-        if call.outcome == "failed" and error is not None and error.status in OWN:
+        if call.refused:
             return
         self._tell("request.failed", {
             "id": call.id, "surface": call.surface, "model": request.model[:MAX_NAME] if request is not None else "",

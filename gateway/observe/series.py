@@ -139,7 +139,7 @@ class Series:
                 minute.failovers += not hop.committed
         tally = _tally(minute.models, call.routed or (call.attempts[-1].label if call.attempts else ""))
         tally.requests += 1
-        if call.outcome in ("failed", "broken"):
+        if call.outcome in ("failed", "broken") and not call.refused:
             tally.failed += 1
             self.total_failed += 1
         if (usage := call.usage) is not None:

@@ -14,7 +14,7 @@ SPAN: Final = 1_000              # more than there are buckets: 1.1 ** 1000 is 1
 
 USAGE_KEY: Final = ("at", "provider", "model", "key", "client")
 USAGE: Final = ("requests", "ok", "gone", "attempts", "input", "output", "cached", "cache_write", "reasoning", "cost_usd",
-                "unpriced", "latency_ms", "upstream_ms", "bytes_out")
+                "unpriced", "latency_ms", "upstream_ms", "bytes_out", "refused")
 ATTEMPTS_KEY: Final = ("at", "provider", "model", "error")
 ATTEMPTS: Final = ("attempts", "input", "output", "cost_usd", "unpriced", "upstream_ms")
 TIMINGS_KEY: Final = ("at", "provider", "model", "measure", "bucket")
@@ -63,7 +63,7 @@ def statements(calls: Iterable[Call]) -> list[tuple[str, tuple[Any, ...], list[A
 def _use(call: Call, usage: Sums, key: tuple[Any, ...]) -> None:
     sums = usage.get(key)
     if sums is None:
-        sums = usage[key] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0.0, 0.0, 0]
+        sums = usage[key] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0.0, 0.0, 0, 0]
     sums[0] += 1
     if call.outcome == "ok":
         sums[1] += 1
@@ -83,6 +83,8 @@ def _use(call: Call, usage: Sums, key: tuple[Any, ...]) -> None:
     sums[11] += max(call.ended - call.started, 0.0) * 1_000
     sums[12] += call.upstream_s * 1_000
     sums[13] += call.bytes_out
+    if call.refused:
+        sums[14] += 1
 
 
 def _try(attempt: Attempt, attempts: Sums, key: tuple[Any, ...]) -> None:

@@ -41,10 +41,11 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float = 0.0
     upstream_ms: float = 0.0
     bytes_out: int = 0
+    refused: int = 0                             # not let in, or wrong themselves: nobody failed
 
     @property
     def failed(self) -> int:
-        return self.requests - self.ok - self.gone
+        return self.requests - self.ok - self.gone - self.refused
 
 
 class FaringRow(msgspec.Struct, frozen=True, kw_only=True):

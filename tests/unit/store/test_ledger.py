@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from gateway.core.errors import GatewayError
 from gateway.core.events import Usage
 from gateway.store import batch, reading, records, rollups, totals
 from gateway.store.batch import Ids
@@ -97,6 +98,15 @@ def test_ids_grow_with_time_and_never_repeat():
 
 
 # ---------------------------------------------------------------- sums
+async def test_what_was_refused_or_wrong_itself_is_no_failure(store):
+    wrong, lost = finished(1, attempt(error="rejected"), outcome="failed"), finished(2, attempt(error="timeout"), outcome="failed")
+    wrong.error, lost.error = GatewayError("rejected", "no", status=400), GatewayError("exhausted", "no", status=502)
+    read = await noted(store, finished(0, outcome="refused"), wrong, lost)
+    for step in ("hour", "day"):
+        row, = await totals.usage(read, step=step)
+        assert (row.requests, row.refused, row.failed) == (3, 2, 1)
+
+
 async def test_sums_are_those_of_the_rows(store):
     read = await noted(store, finished(0), finished(1, at=WALL + 3_600, principal="bob"), finished(2, *TWO, client="codex"))
     await noted(store, finished(3, attempt(error="timeout"), outcome="client_gone", usage=None, cost=None))

@@ -21,7 +21,7 @@ export default {
     if (!total.requests) return empty("Nothing in this time.", "Sums of tokens, cost and requests are kept by the hour; choose a longer time, or send a request.");
     return h("div", { class: "stack" },
       h("div", { class: "figures" },
-        figure("Requests", count(total.requests), `${count(total.requests - total.ok - total.gone)} failed`),
+        figure("Requests", count(total.requests), `${count(failed(total))} failed, ${count(total.refused)} refused`),
         figure("Tokens in", count(total.input), `${percent(total.input ? total.cached / total.input : null)} cached`),
         figure("Tokens out", count(total.output), `${count(total.reasoning)} thought`),
         figure("Cost", money(total.cost_usd), total.unpriced ? `${count(total.unpriced)} requests of unknown price` : "every price is known"),
@@ -29,6 +29,11 @@ export default {
       charts(data, by), rows(data, by), failures(data));
   },
 };
+
+/** Requests that somebody could not answer; what was refused was wrong itself, or not let in. */
+function failed(row) {
+  return row.requests - row.ok - row.gone - row.refused;
+}
 
 /** Every step of the time, also those without a row. */
 function axis(data) {
@@ -55,7 +60,7 @@ function charts(data, by) {
   return h("div", { class: "charts" }, split("cost", "Cost", money, (row) => row.cost_usd), split("requests", "Requests", count, (row) => row.requests, true),
     split("tokens", "Tokens", count, (row) => row.input + row.output, true),
     chart({ id: "usage-failed", label: "Failed requests", at, shown: count, whole: true, lines: [{ name: "failed", colour: "--line-4", bars: true, fill: true,
-      values: along(at, data.over_time, (row) => row.requests - row.ok - row.gone) }] }),
+      values: along(at, data.over_time, failed) }] }),
     timed("latency", "usage-latency", "Whole answer"), timed("ttft", "usage-ttft", "Time to first token"));
 }
 
@@ -65,7 +70,8 @@ function rows(data, by) {
     { head: by[0].toUpperCase() + by.slice(1), cell: (row) => row[by] || h("span", { class: "muted" }, "none") },
     { head: "", cell: (row) => bar(row.requests / most) },
     { head: "Requests", num: true, cell: (row) => count(row.requests) },
-    { head: "Failed", num: true, cell: (row) => percent(row.requests ? (row.requests - row.ok - row.gone) / row.requests : null) },
+    { head: "Failed", num: true, cell: (row) => percent(row.requests ? failed(row) / row.requests : null) },
+    { head: "Refused", num: true, cell: (row) => percent(row.requests ? row.refused / row.requests : null) },
     { head: "Tries each", num: true, cell: (row) => (row.attempts / row.requests).toFixed(2) },
     { head: "In", num: true, cell: (row) => count(row.input) },
     { head: "Cached", num: true, cell: (row) => percent(row.input ? row.cached / row.input : null) },
