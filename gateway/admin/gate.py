@@ -50,8 +50,8 @@ def here(http: BaseRequest, trust_proxy: bool) -> bool:
     peer = peer_of(http, trust_proxy)
     if peer and not is_loopback(f"[{peer}]" if ":" in peer else peer):
         return False
-    if not trust_proxy and any(name in http.headers for name in _FORWARDED):
-        return False
+    if not (trust_proxy and "X-Forwarded-For" in http.headers) and any(name in http.headers for name in _FORWARDED):
+        return False                                 # a trusted proxy that tells it otherwise has told us nothing
     hosts = http.headers.getall("Host", ())
     return len(hosts) == 1 and is_loopback(hosts[0])
 

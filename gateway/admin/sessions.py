@@ -77,6 +77,7 @@ class Throttle:
 
     def __init__(self, limit: int = MAX_PEERS) -> None:
         self._wrong: LruMap[str, tuple[int, float]] = LruMap(limit)      # peer -> (wrong guesses, when it may try again)
+        self._known: LruMap[str, None] = LruMap(MAX_SESSIONS)            # peers from which somebody signed in
 
     def wait_s(self, peer: str, now: float) -> float:
         """How long until this peer may guess again; 0 = now."""
@@ -89,6 +90,10 @@ class Throttle:
 
     def right(self, peer: str) -> None:
         self._wrong.pop(peer, None)
+        self._known.put(peer, None)
+
+    def knows(self, peer: str) -> bool:
+        return peer in self._known
 
 
 def _digest(token: str) -> bytes:

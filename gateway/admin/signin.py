@@ -7,7 +7,8 @@ from gateway.admin.visit import Ask, Done, Facts, Visit
 from gateway.core.errors import GatewayError
 from gateway.policy import passwords
 
-MAX_CHECKING: Final = 4                          # checks that may wait: each takes some 50 ms of the one thread
+MAX_CHECKING: Final = 8                          # checks that may wait: each takes some 50 ms of the one thread
+MAX_STRANGERS: Final = 4                         # of them: many who guess from everywhere keep out nobody who has been here before
 
 
 class Standing(Facts, frozen=True):
@@ -38,7 +39,8 @@ async def login(visit: Visit) -> Done:
                            code="no_password")
     peer = gate.group_of(gate.peer_of(visit.http, visit.ground.snapshot.server.trust_proxy))
     wait_s = office.throttle.wait_s(peer, now)
-    if wait_s > 0 or office.checking >= MAX_CHECKING:
+    room = MAX_CHECKING if office.throttle.knows(peer) else MAX_STRANGERS
+    if wait_s > 0 or office.checking >= room:
         raise GatewayError("limited", "Too many wrong passwords; try again later.", retry_after_s=max(wait_s, 1.0))
     office.throttle.wrong(peer, now)                 # before the check: many guesses at once are many guesses
     office.checking += 1

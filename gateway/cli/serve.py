@@ -86,6 +86,5 @@ def announce(url: str) -> None:
 def log_to_stderr(level: str) -> None:
     from gateway.observe.lines import LineHandler, LineWriter
 
-    logging.basicConfig(handlers=[LineHandler(LineWriter())], level=logging.ERROR if level == "error" else logging.WARNING,
-                        format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(handlers=[LineHandler(LineWriter())], level=logging.ERROR if level == "error" else logging.WARNING)
     logging.getLogger("gateway").setLevel(level.upper())     # ours alone: libraries tell what they carry (values of SQL, addresses)

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from collections import deque
-from typing import Final
+from typing import Any, Final
 
 MAX_LINES: Final = 20_000
 CLOSE_S: Final = 1.0
@@ -75,12 +75,28 @@ class LineWriter:
                 return                               # nobody reads the log any more; requests go on
 
 
+FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+# What ends a line, or moves a terminal's cursor: a message may repeat what a stranger wrote, and must not look like another one.
+_ESCAPED: Final = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7f, 0xa0), 0x2028, 0x2029) if code != 9}
+
+
+class OneLine(logging.Formatter):
+    """A message is one line; where an exception came from follows, set in."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return super().formatMessage(record).translate(_ESCAPED)
+
+    def formatException(self, ei: Any) -> str:
+        return "\n".join("    " + line.translate(_ESCAPED) for line in super().formatException(ei).split("\n"))
+
+
 class LineHandler(logging.Handler):
     """``logging`` through a LineWriter."""
 
     def __init__(self, writer: LineWriter) -> None:
         super().__init__()
         self._writer = writer
+        self.setFormatter(OneLine(FORMAT))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

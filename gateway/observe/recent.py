@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+from gateway.observe.lines import FORMAT, OneLine
+
 MAX_LINES: Final = 2_000
 MAX_CHARS: Final = 4_000
 
@@ -15,7 +17,7 @@ class Recent(logging.Handler):
         super().__init__()
         self._lines: deque[str] = deque(maxlen=max_lines)
         self._n = 0
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        self.setFormatter(OneLine(FORMAT))
 
     def put(self, line: str) -> None:
         self._lines.append(line)

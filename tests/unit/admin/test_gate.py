@@ -5,7 +5,9 @@ import pytest
 
 from gateway.admin import gate
 from gateway.admin.sessions import IDLE_S, LIFE_S, MAX_SESSIONS, Sessions, Throttle
+from gateway.admin.signin import MAX_CHECKING, MAX_STRANGERS
 from tests.conftest import client_key
+from tests.security.stranger import Wire
 from tests.unit.admin.conftest import ADMIN_KEY, PASSWORD, admin
 
 
@@ -39,6 +41,8 @@ async def test_a_trusted_proxy_tells_who_asks(operator):
     page = await operator("[server]\ntrust_proxy = true\n")
     assert (await page.get("/overview", headers={"X-Forwarded-For": "127.0.0.1, 203.0.113.9"})).status == 403
     assert (await page.get("/overview", headers={"X-Forwarded-For": "203.0.113.9, 127.0.0.1"})).status == 200
+    for header in ("X-Real-IP", "Forwarded", "Via"):
+        assert (await page.get("/overview", headers={header: "for=203.0.113.9"})).status == 403, header
 
 
 async def test_with_a_password_everybody_signs_in(operator, password_hash):
@@ -135,6 +139,47 @@ async def test_many_guesses_at_once_are_many_guesses(operator, password_hash):
     answers = await asyncio.gather(*(page.post("/login", {"password": "wrong"}) for _ in range(12)))
     assert sum(answer.status == 401 for answer in answers) <= 5
     assert all(answer.status in (401, 429) for answer in answers)
+
+
+async def test_strangers_who_guess_all_the_time_do_not_lock_out_who_was_here_before(operator, password_hash, gateway):
+    page = await operator(locked(password_hash))
+    office = gateway.listener.office
+    office.checking = MAX_STRANGERS
+    assert (await page.post("/login", {"password": PASSWORD})).code == "rate_limit_exceeded"
+    office.checking = 0
+    assert (await page.post("/login", {"password": PASSWORD})).status == 200
+    office.checking = MAX_STRANGERS
+    assert (await page.post("/login", {"password": PASSWORD})).status == 200
+    office.checking = MAX_CHECKING
+    assert (await page.post("/login", {"password": PASSWORD})).code == "rate_limit_exceeded"
+
+
+async def test_signing_in_makes_a_token_of_its_own_and_takes_none_from_the_caller(operator, password_hash):
+    page = await operator(locked(password_hash))
+    planted = {"X-Gateway-Admin": "1", "Cookie": "gateway_admin=planted"}
+    signed = await page.post("/login", {"password": PASSWORD}, headers=planted)
+    assert signed.status == 200 and "planted" not in signed.headers["Set-Cookie"]
+    page.session.cookie_jar.clear()
+    assert (await page.get("/overview", headers=planted)).code == "sign_in"
+
+
+@pytest.mark.parametrize("path", ["/admin/page/../gate.py", "/admin/page/%2e%2e/gate.py", "/admin/page/..%2fgate.py", "/admin/page//etc/passwd",
+                                  "/admin/page/%2fetc%2fpasswd", "/admin/page/views/../../door.py", "/admin/page/app.js%00.css"])
+async def test_only_files_of_the_page_are_served(operator, path):
+    page = await operator("")
+    wire = Wire(page.base_url)                       # which sends the path as it is
+    heard = await wire.ask("GET", path, [])
+    wire.close()
+    assert heard.status in (400, 404) and b"import" not in heard.body and b"root:" not in heard.body
+
+
+async def test_a_form_or_plain_text_changes_nothing(operator):
+    """What a page of another origin can send unasked, should it ever get past the header."""
+    page = await operator("")
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        heard = await page.ask("POST", "/keys", data=b'{"name": "x"}', headers={"X-Gateway-Admin": "1", "Content-Type": kind})
+        assert heard.status == 415
+    assert (await page.get("/keys")).json["keys"] == []
 
 
 async def test_without_a_password_there_is_no_signing_in(operator):

@@ -6,6 +6,7 @@ import time
 from gateway.core.call import Call
 from gateway.observe.access import AccessLog
 from gateway.observe.lines import LineHandler, LineWriter
+from gateway.observe.recent import Recent
 
 
 def read_all(fd):
@@ -60,7 +61,7 @@ def test_logging_goes_the_same_way():
     log.addHandler(LineHandler(writer))
     log.error("it is %s", "told")
     writer.close()
-    assert read_all(out) == "it is told\n"
+    assert read_all(out).endswith("ERROR here: it is told\n")
 
 
 def test_quiet_levels_tell_failures_only():
@@ -82,6 +83,31 @@ def test_a_clients_words_cannot_forge_a_line():
     AccessLog(writer=writer).add(call)
     writer.close()
     assert read_all(out).count("\n") == 1
+
+
+def test_no_message_looks_like_two_nor_does_what_an_exception_says():
+    out, fd = os.pipe()
+    writer = LineWriter(fd)
+    handlers = [LineHandler(writer), recent := Recent()]
+    log = logging.getLogger("tests.forged")
+    log.propagate = False
+    for handler in handlers:
+        log.addHandler(handler)
+    forged = "x\r\n2026-01-01 ERROR gateway: all is lost\u2028\x1b[2J\x85"
+    try:
+        log.warning("a/m serves another model: %s", forged)
+        try:
+            raise ValueError(forged)
+        except ValueError:
+            log.exception("failed")
+    finally:
+        log.handlers.clear()
+    writer.close()
+    first, second, *rest = read_all(out).split("\n")
+    assert first.endswith(r"WARNING tests.forged: a/m serves another model: x\r\n2026-01-01 ERROR gateway: all is lost\u2028\x1b[2J\x85")
+    assert second.endswith("ERROR tests.forged: failed") and rest.pop() == ""
+    assert any("ValueError" in line for line in rest) and all(line.startswith("    ") and line.isprintable() for line in rest)
+    assert [line for _, line in recent.after(0, 9)] == [first, "\n".join([second, *rest])]
 
 
 def test_lines_between_two_writes_leave_together_and_at_once_when_it_closes():
