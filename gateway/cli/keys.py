@@ -119,6 +119,9 @@ def show_list(config: Path | None, as_json: bool) -> None:
     if as_json:
         show.as_json(rows)
         return
+    if not rows:
+        click.echo("no client keys; make one: gateway keys create NAME", err=True)
+        return
     show.table(("name", "key", "state", "models", "limits", "today", "this month", "group", "expires"),
                [(row["name"], row["hint"] or row["source"], row["state"], ", ".join(row["models"]), limits(row),
                  money(row["spent_usd_day"], row["budget_usd_day"]), money(row["spent_usd_month"], row["budget_usd_month"]),

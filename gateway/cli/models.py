@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gateway.cli.remote import why
 from gateway.cli.source import config_option, json_option, snapshot_or_exit
 from gateway.config.catalog import catalog
 from gateway.prices import as_data
@@ -72,5 +73,5 @@ def ask(url: str, key: str | None) -> list[dict[str, Any]]:
         hint = "; a client key is needed (--key)" if error.code == 401 else ""
         raise click.ClickException(f"{url} answered {error.code}{hint}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise click.ClickException(f"no gateway answers at {url}: {getattr(error, 'reason', error)}") from error
+        raise click.ClickException(f"no gateway answers at {url}: {why(error)}") from error
     return list(data)

@@ -27,7 +27,13 @@ def asked(url: str, path: str, key: str | None, query: Mapping[str, Any] | None 
         hint = "; a key is needed (--key)" if error.code in (401, 403) and not key else ""
         raise click.ClickException(f"{url} answered {error.code}{_said(error)}{hint}") from error
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"no gateway answers at {url}: {getattr(error, 'reason', error)}") from error
+        raise click.ClickException(f"no gateway answers at {url}: {why(error)}") from error
+
+
+def why(error: Exception) -> str:
+    """An error of the system in words, without its number."""
+    inner = getattr(error, "reason", error)
+    return str(getattr(inner, "strerror", None) or inner)
 
 
 def _said(error: urllib.error.HTTPError) -> str:

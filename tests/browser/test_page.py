@@ -163,6 +163,10 @@ async def test_a_narrow_window_loses_nothing(browser, house):
             await browser.until("document.querySelector('main .stack, main .card, main .columns')")
             assert await browser.js("return document.documentElement.scrollWidth <= innerWidth"), page
             await browser.shot(f"narrow-{page.replace('/', '-')}")
+            gap = ("document.querySelector('.foot').getBoundingClientRect().top"
+                   " - document.querySelector('nav').lastElementChild.lastElementChild.getBoundingClientRect().bottom")
+            assert await browser.js(f"return {gap}") < 30, f"{page}: the navigation is stretched"
+            assert await browser.js("return [...document.querySelectorAll('datalist')].every((each) => !each.offsetHeight)")
     finally:
         await browser.do(browser.driver.set_window_size, 1360, 900)
 

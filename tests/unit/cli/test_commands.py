@@ -261,7 +261,7 @@ def test_models_where_nothing_runs(typed):
         unused.bind(("127.0.0.1", 0))
         said = typed("models", "--url", f"http://127.0.0.1:{unused.getsockname()[1]}")
     assert said.exit_code == 1
-    assert "no gateway answers" in said.output
+    assert "no gateway answers" in said.output and "Errno" not in said.output
 
 
 def test_serving_does_not_load_what_prints():

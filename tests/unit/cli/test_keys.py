@@ -51,6 +51,13 @@ def test_a_key_is_made_listed_changed_rotated_and_revoked(typed):
     assert typed("keys", "revoke", "ci", "--yes").exit_code == 0 and facts(typed, "ci")["state"] == "revoked"
 
 
+def test_without_a_key_the_list_says_how_one_is_made(typed, tmp_path):
+    (tmp_path / "none.toml").write_text("")
+    listed = typed("keys", "list", config="none.toml")
+    assert listed.exit_code == 0 and "gateway keys create" in listed.stderr and not listed.stdout
+    assert json.loads(typed("keys", "list", "--json", config="none.toml").stdout) == []
+
+
 def test_json_tells_the_secret_beside_the_facts(typed):
     doc = json.loads(typed("keys", "create", "ci", "--json").stdout)
     assert SECRET.fullmatch(doc["key"] + "\n") and doc["name"] == "ci" and "sha256" not in doc
