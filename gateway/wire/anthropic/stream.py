@@ -118,6 +118,7 @@ class Decoder:
                 out.append(ev.Text(text, raw))
             elif text:
                 out.append(ev.Text(text))
+        self._belongs(self._n_blocks - 1, "text")
         if self._next:
             self._decide("".join([event.text for event in out]))     # type: ignore[attr-defined]
         return True
@@ -136,18 +137,26 @@ class Decoder:
         raw = data if self._same and LF not in data else None
         index = frame.index
         if delta.type == "text_delta" and delta.text is not None and not self._half:
+            self._belongs(index, "text")
             if delta.text or raw:
                 out.append(ev.Text(delta.text, raw))
             if self._next:
                 self._decide(delta.text)
         elif delta.type == "thinking_delta" and delta.thinking is not None and not self._half:
+            self._belongs(index, "thinking")
             out.append(ev.Reasoning(delta.thinking, raw))
         elif delta.type == "input_json_delta" and delta.partial_json is not None and self._calls(index):
             self._arguments(index, delta.partial_json, out)
         elif delta.type == "signature_delta" and delta.signature is not None:
+            self._belongs(index, "thinking")
             out.append(ev.Reasoning("", raw, 0, delta.signature))
         else:
             self._lenient(name, data, out)
+
+    def _belongs(self, index: int, kind: str) -> None:
+        """A delta that is not the newest block's, or not of its kind, gets a block of the encoder's: all later numbers are others."""
+        if self._dense and (index != self._n_blocks - 1 or self._blocks.get(index) != kind):
+            self._dense, self._plain, self._next = False, b"", b""
 
     def _decide(self, text: str) -> None:
         """Frames may pass unread once the block has words. A tag at its beginning may become a block of its own: then the
@@ -180,6 +189,7 @@ class Decoder:
             raw = None
             if self._same:
                 raw = data if exact and LF not in data and doc.get("type") else dump(doc | {"type": kind})
+                doc["type"] = kind               # an encoder would take a frame without one for a whole block
             handler(self, doc, raw, out)
 
     def _index(self, doc: Json) -> int:
@@ -260,10 +270,11 @@ class Decoder:
         text = delta.get(_CONTENT.get(str(kind), ""))
         if kind == "input_json_delta" and self._calls(index):
             piece = delta.get("partial_json")
-            self._arguments(index, piece if isinstance(piece, str) else arguments(piece), out)
-        elif not isinstance(text, str):
-            out.append(ev.Opaque(NAME, str(kind), doc, raw))
-        elif kind == "text_delta":
+            return self._arguments(index, piece if isinstance(piece, str) else arguments(piece), out)
+        if not isinstance(text, str):
+            return out.append(ev.Opaque(NAME, str(kind), doc, raw))
+        self._belongs(index, "text" if kind == "text_delta" else "thinking")
+        if kind == "text_delta":
             text, whole = self._joined(text)
             out += [ev.Text(text, raw if whole else None)] if text else []
         elif kind == "thinking_delta":

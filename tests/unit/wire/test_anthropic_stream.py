@@ -346,3 +346,34 @@ def test_a_delta_that_only_its_event_names_is_told_anew():
     events = decoder.feed(b'event:content_block_delta\ndata:{"index":0,"delta":{"type":"text_delta","text":"e"}}\n\n')
     told = ANTHROPIC.encoder(Shown(model="m", request=request, same=True, id="x", created=1)).encode(events)
     assert b'"type":"text_delta","text":"e"' in told and all(b'"type"' in line for line in told.split(b"\n") if line.startswith(b"data"))
+
+
+def test_a_stop_that_only_its_event_names_closes_its_block_and_opens_none():
+    unnamed = b'event: content_block_stop\ndata: {"index": 0}\n\n'
+    data = opening() + text_block(0, "hello").removesuffix(stop(0)) + unnamed + text_block(1, "you") + ending()
+    assert [block["text"] for block in blocks(through(data))] == ["hello", "you"]
+
+
+STRAYS = [delta(0, "thinking_delta", thinking="hm"), delta(0, "signature_delta", signature="s"),
+          delta(7, "thinking_delta", thinking="hm"),
+          b'event: content_block_delta\ndata: {"index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}\n\n']
+
+
+@pytest.mark.parametrize("stray", STRAYS)
+def test_a_delta_that_gets_a_block_of_its_own_leaves_nothing_unread_after_it(stray):
+    decoder, later = ANTHROPIC.decoder(True, "m-up", 1 << 20), delta(0, "text_delta", text="more")
+    decoder.feed(opening() + start(0, type="text", text="") + delta(0, "text_delta", text="hello"))
+    assert decoder.run(later) == 1
+    decoder.feed(stray)
+    assert decoder.run(later) == 0
+    decoder.feed(stop(0) + start(1, type="text", text="") + delta(1, "text_delta", text="a"))
+    assert decoder.run(delta(1, "text_delta", text="b")) == 0
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_text_in_a_block_of_thinking_leaves_nothing_unread_after_it(apart):
+    decoder, stray = ANTHROPIC.decoder(True, "m-up", 1 << 20), delta(0, "text_delta", text="stray")
+    decoder.feed(opening() + start(0, type="thinking", thinking=""))
+    decoder.feed(b": read frame by frame\n\n" + stray if apart else stray)
+    decoder.feed(stop(0) + start(1, type="text", text="") + delta(1, "text_delta", text="a"))
+    assert decoder.run(delta(1, "text_delta", text="b")) == 0
