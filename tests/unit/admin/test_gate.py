@@ -245,3 +245,16 @@ async def test_a_log_that_is_followed_ends_with_the_session(operator, password_h
         assert (await page.post("/logout")).status == 200
         async with asyncio.timeout(5):
             await tail.content.read()
+
+
+async def test_what_strangers_wrote_reaches_no_browser_as_markup(operator):
+    """The page makes no markup of text (tests/arch/test_page.py); and nothing that holds a stranger's words is read as a document."""
+    page = await operator(client_key())
+    evil = "<img src=x onerror=alert(1)>"
+    asked = await page.ask("POST", "/playground", json={"model": evil, "messages": [{"role": "user", "content": evil}]})
+    assert asked.status in (400, 404)
+    lost = await page.get(f"/{evil}")
+    for heard in (asked, lost, await page.get("/audit"), await page.get("/logs"), await page.get("/explain", params={"model": evil})):
+        assert heard.headers["Content-Type"].startswith("application/json") and heard.headers["X-Content-Type-Options"] == "nosniff"
+    policy = (await page.get("/admin")).headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script-src 'self';" in policy and "unsafe" not in policy
