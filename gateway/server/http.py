@@ -20,7 +20,10 @@ from gateway.wire.openai_chat.faults import render
 log = logging.getLogger("gateway.http")
 
 HEAD_S = 30.0                                    # in which a new connection must have sent the head of a request
-STALL_S = 60.0                                   # a client that takes nothing for so long is left
+STALL_S = 60.0                                   # how often one that is slower than its answer is looked at
+# What it must have taken by then: with a byte now and then it would hold its place and its upstream for ever. A line of 1 kB/s,
+# which nobody reads a stream by, takes fifteen times as much.
+LEAST_TAKEN = 4_096
 
 _WORDS: Final = {
     400: ("bad_request", "This is not a well-formed HTTP request."),
@@ -65,17 +68,21 @@ class HttpProtocol(Succession):
         super().resume_writing()
         self._cancel_stall()
 
-    def _watch(self, before: int) -> None:
-        """Does the client take anything at all of what waits for it? Else its upstream would wait with it for ever."""
+    def _watch(self, before: int, written: int = 0) -> None:
+        """Does the client take enough of what waits for it? Else its upstream would wait with it for ever."""
         transport = self.transport
         if transport is None:
             return
-        waiting = transport.get_write_buffer_size()
-        if 0 <= before <= waiting:
-            log.info("left a client that has read nothing for %g s", STALL_S)
+        waiting, so_far = transport.get_write_buffer_size(), self._written()
+        if before >= 0 and before - waiting + max(so_far - written, 0) < LEAST_TAKEN:
+            log.info("left a client that has read next to nothing for %g s", STALL_S)
             transport.abort()
             return
-        self._stall = self._loop.call_later(STALL_S, self._watch, waiting)
+        self._stall = self._loop.call_later(STALL_S, self._watch, waiting, so_far)
+
+    def _written(self) -> int:
+        """Bytes of the answer that aiohttp wrote: it may go on a little while the client is slow; ours waits (direct.Direct)."""
+        return self._current_request.writer.output_size if self._current_request is not None else 0
 
     def _cancel_stall(self) -> None:
         if self._stall is not None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import socket
 import zlib
+from types import SimpleNamespace
 
 import brotli
 import pytest
@@ -186,12 +187,45 @@ class Later:
         self.calls.append((call, given))
 
 
-@pytest.mark.parametrize(("sizes", "left"), [((9, 9), True), ((9, 12), True), ((9, 8, 7, 7), True), ((9, 8, 7, 6), False)])
-def test_who_takes_anything_at_all_is_waited_for(sizes, left):
+@pytest.mark.parametrize(("sizes", "left"), [
+    ((99_999, 99_999), True), ((99_999, 99_998), True), ((99_999, 95_904), True), ((99_999, 90_000, 89_990), True),
+    ((99_999, 120_000), True), ((99_999, 95_903), False), ((99_999, 90_000, 80_000, 70_000), False)])
+def test_who_takes_enough_is_waited_for_and_a_byte_now_and_then_is_not(sizes, left):
     protocol = server.HttpProtocol.__new__(server.HttpProtocol)
-    protocol.transport, protocol._loop = Taking(*sizes), Later()
+    protocol.transport, protocol._loop, protocol._current_request = Taking(*sizes), Later(), None
     protocol._watch(-1)
     for _ in sizes[1:]:
         call, given = protocol._loop.calls.pop()
         call(*given)
     assert protocol.transport.closed == left and not protocol.transport.sizes
+
+
+@pytest.mark.parametrize(("written", "left"), [(30_000, False), (20_001, True)])
+def test_what_is_written_meanwhile_does_not_count_against_the_client(written, left):
+    protocol = server.HttpProtocol.__new__(server.HttpProtocol)
+    writer = SimpleNamespace(output_size=500)
+    protocol.transport, protocol._loop = Taking(99_999, 120_000), Later()
+    protocol._current_request = SimpleNamespace(writer=writer)
+    protocol._watch(-1)
+    writer.output_size += written
+    call, given = protocol._loop.calls.pop()
+    call(*given)
+    assert protocol.transport.closed == left
+
+
+async def test_a_client_that_takes_a_byte_now_and_then_is_left(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(server, "STALL_S", 0.4)
+    up = await upstream(say.stream(*["x" * 8_000] * 4_000))
+    base, loop = await gateway(client_key() + provider(up)), asyncio.get_running_loop()
+    sock = await dialled(base, receive=4_096)
+    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}'
+    await loop.sock_sendall(sock, HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    async with asyncio.timeout(20):
+        while not up.requests or gateway.listener.parts.inflight.count:
+            await asyncio.sleep(0.05)
+            try:
+                await loop.sock_recv(sock, 1)
+            except ConnectionError:
+                break
+    await up.until(lambda: not up.open_connections, 5.0)
+    sock.close()
