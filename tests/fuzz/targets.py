@@ -34,6 +34,7 @@ from tests.acceptance.wires import SHAPES
 from tests.arch.source import ROOT
 from tests.fuzz.door import CONVERSATIONS, door
 from tests.fuzz.engine import dice_of, pieces
+from tests.fuzz.lanes import MODELS, lanes
 from tests.property.test_h1 import heard
 
 GOLDEN = ROOT / "tests" / "golden" / "matrix"
@@ -280,6 +281,7 @@ TARGETS: dict[str, Target] = {
        for name in CLIENTS},
     **{f"stream-{wire}": Target(streams(wire), answer(wire, True), 4) for wire in WIRES},
     **{f"whole-{wire}": Target(wholes(wire), answer(wire, False), 2) for wire in WIRES},
+    **{f"lanes-{wire}": Target(streams(wire), lanes(wire), 2) for wire in MODELS},
     "failure": Target(FAILURES, failure, 6),
     "headers": Target(HEADERS, headers, 10),
     "config": Target(CONFIGS, config, 2),
