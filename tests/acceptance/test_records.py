@@ -212,6 +212,6 @@ async def test_r03_every_request_is_in_the_ledger_whatever_its_end(gateway, upst
     story = await reading.request(read, rows[-1].request)
     assert [(one.provider, one.status, one.error) for one in story.attempts] == [("a", 500, "server_error"), ("b", 200, "")]
     whole = await totals.totals(read)
-    assert (whole.requests, whole.ok, whole.failed, whole.attempts) == (4, 1, 3, sum(row.attempts for row in rows))
+    assert (whole.requests, whole.ok, whole.refused, whole.failed, whole.attempts) == (4, 1, 2, 1, sum(row.attempts for row in rows))
     assert whole.cost_usd == pytest.approx(80e-6)
     assert {("a", "server_error"), ("b", "")} <= {(row.provider, row.error) for row in await totals.fared(read)}
