@@ -33,6 +33,7 @@ from gateway.wire.change import changed
 from gateway.wire.embeddings import CLIENTS, UPSTREAMS
 
 ERROR_BODY_LIMIT: Final = 65_536
+NOT_IMPLEMENTED: Final = 501
 BODY_LIMIT: Final = 256 << 20                        # 2048 vectors of 4096 numbers are 180 MB of JSON
 # Forms of a name that mean one model and nothing else.
 _EXACT: Final = frozenset({"target", "model", "alias"})
@@ -134,6 +135,22 @@ async def fetch(x: Fetch) -> None:
     await deliver(x, vectors)
 
 
+async def ventured(x: Fetch) -> None:
+    """``fetch``, where a model that nobody called one for vectors does not suffer as a chat model for being none."""
+    try:
+        await fetch(x)
+    except GatewayError as error:
+        if x.lane.candidate.target.model.kind == "embedding" or not _declines(error):
+            raise
+        raise GatewayError("unsupported", error.message, upstream_status=error.upstream_status, verbatim=error.verbatim) from None
+
+
+def _declines(error: GatewayError) -> bool:
+    """Local servers say 500 or 501, or nothing like vectors, when their model makes none: nothing is wrong with it."""
+    return error.kind == "bad_reply" or (error.kind == "server_error" and
+                                         (error.upstream_status == NOT_IMPLEMENTED or "embed" in error.message.lower()))
+
+
 async def whole(x: Fetch, reply: Reply) -> bytes:
     """The body of a good answer. Raises what an error status means."""
     x.attempt.status, x.attempt.headers_at = reply.status, x.heard()
@@ -175,7 +192,7 @@ async def nothing_left(x: Fetch) -> bool:
     return False
 
 
-WAY: Final = attempts.Way(Fetch, fetch, nothing_left)
+WAY: Final = attempts.Way(Fetch, ventured, nothing_left)
 
 
 async def run(call: Call, plan: Plan, client: Client, ground: Ground) -> None:

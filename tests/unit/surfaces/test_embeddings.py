@@ -82,6 +82,26 @@ async def test_a_model_of_unstated_kind_may_embed_and_an_unknown_one_is_404(embe
         assert (got.status, got.error["code"]) == (404, "model_not_found")
 
 
+@pytest.mark.parametrize("script", [
+    say.error(501, "This server does not support embeddings. Start it with `--embeddings`"),
+    say.error(500, "this model does not support embeddings"), say.body_of(b'{"data": []}'), say.reply("Hello")])
+async def test_a_chat_model_that_makes_no_vectors_goes_on_chatting(gateway, upstream, script):
+    up = await upstream(lambda asked: script if asked.path.endswith("embeddings") else say.reply("still here"))
+    base_url = await gateway(client_key() + provider(up, models='["m"]'))
+    for _ in range(4):
+        refused = await ask(base_url, {"model": "m", "input": "hi"}, path="/v1/embeddings")
+        assert (refused.status, refused.error["code"]) == (400, "provider_rejected_request")
+    chatted = await ask(base_url, {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+    assert chatted.status == 200 and len(up.requests) == 5
+
+
+async def test_a_chat_model_whose_provider_is_down_rests_whatever_it_was_asked_for(gateway, upstream):
+    up = await upstream(say.error(500, "out of memory"))
+    base_url = await gateway(client_key() + provider(up, models='["m"]'))
+    assert (await ask(base_url, {"model": "m", "input": "hi"}, path="/v1/embeddings")).status == 502
+    assert (await ask(base_url, {"model": "m", "messages": [{"role": "user", "content": "hi"}]})).status == 503
+
+
 async def test_an_embedding_model_does_not_chat(embed):
     got = await embed(answer(NUMBERS), {"model": "vec", "messages": [{"role": "user", "content": "x"}]}, path="/v1/chat/completions")
     assert got.status == 404 and "kind" in got.error["message"]
