@@ -1,9 +1,10 @@
 """The story of one request: who asks, what is asked, who answers, what is kept. Read this first.
 
-    admit     who is it, and may they?               401 403 413 429 leave here
-    prepare   what is asked, and of whom?            400 404 422 leave here
-    purse     what may it cost?                      402 429 leave here
+    admit     who is it, and may they?               401 403 503 leave here
     again     was it asked before?                   an answer that is kept is given again, and nothing else is done
+    prepare   what is asked, and of whom?            400 404 422 leave here
+    purse     what may it cost?                      429 leaves here
+    admit     does it fit into their limits?         413 429 leave here
     attempts  one target after the other, until a turn is whole; nothing has left before its commit point
     record    always, whatever the end was
 

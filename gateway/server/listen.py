@@ -33,7 +33,9 @@ log = logging.getLogger("gateway.server")
 
 KEEPALIVE_S = 75.0
 ADMIN = "/admin"
-NOWHERE = routes.Door("nowhere", "GET", "/", routes.ROUTES[0].handler)
+# Whose words tell of a path that leads nowhere; the last one is everybody else's.
+NOWHERE = tuple(routes.Door("nowhere", "GET", path, routes.ROUTES[0].handler, wire=wire) for path, wire in (
+    ("/v1/messages/", "anthropic"), ("/v1beta/", "gemini"), ("/api/", "ollama"), ("/", "openai-chat")))
 
 
 def dispatcher(desk: Desk, office: Office, mcp: Mcp) -> Callable[[BaseRequest], Awaitable[web.StreamResponse]]:
@@ -73,7 +75,8 @@ async def misfit(http: BaseRequest, doors: dict[str, routes.Door], desk: Desk) -
         return web.Response(status=204, headers=headers)
     if not doors:
         error = GatewayError("not_found", f"There is no {http.method} {http.rel_url.raw_path[:200]} here.")
-        return await desk.refuse(http, NOWHERE, error)
+        nowhere = next((door for door in NOWHERE if http.rel_url.raw_path.startswith(door.path)), NOWHERE[-1])
+        return await desk.refuse(http, nowhere, error)
     if http.method == "HEAD" and "GET" in doors:
         return await doors["GET"].handler(http, doors["GET"], desk)
     door = next(iter(doors.values()))

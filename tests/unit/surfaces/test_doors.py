@@ -232,3 +232,13 @@ async def test_names_of_headers_that_a_page_asks_for_are_not_repeated_when_they_
     for wanted, told in (("x-one, x-two", "x-one, x-two"), ("a(b)", "authorization, content-type")):
         got = await ask(base_url, method="OPTIONS", headers={"Origin": "https://a.example", "Access-Control-Request-Headers": wanted})
         assert got.headers["Access-Control-Allow-Headers"] == told
+
+
+@pytest.mark.parametrize("path, told", [
+    ("/v1/nothing", lambda said: said["error"]["code"] == "not_found"),
+    ("/v1/messages/batches", lambda said: said["type"] == "error" and said["error"]["type"] == "not_found_error"),
+    ("/v1beta/cachedContents", lambda said: said["error"]["status"] == "NOT_FOUND"),
+    ("/api/pull", lambda said: said["error"].startswith("There is no POST /api/pull"))])
+async def test_a_path_that_leads_nowhere_is_told_in_the_words_of_its_api(door, path, told):
+    got = await ask(await door(), {}, path=path)
+    assert got.status == 404 and told(got.json)
