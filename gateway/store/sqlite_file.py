@@ -1,6 +1,9 @@
 """How is a file written? SQLite with a write-ahead log: many may read while one writes."""
+import re
 import sqlite3
-from itertools import groupby
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -10,6 +13,11 @@ from gateway.store.migrate import migrate, migrations
 from gateway.store.writer import Row, log, reason
 
 BUSY_MS: Final = 5_000
+# Rows by one statement. Each step of a statement gives the interpreter's lock away and waits for it again, with the event loop on the
+# other side: row by row that took a third of the gateway's throughput on two cores. Few sizes, so that statements stay prepared.
+WIDTHS: Final = (16, 4)
+_ROW: Final = re.compile(r"VALUES (\(\?(?:, \?)*\))")
+MAX_VALUES: Final = 999                          # of one statement, in SQLite before 3.32
 
 
 class SqliteFile:
@@ -61,12 +69,30 @@ def _commit(db: sqlite3.Connection, batch: list[Row]) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         for sql, rows in groupby(batch, key=_sql):
-            db.executemany(sql, [row.values for row in rows])
+            _put(db, sql, [row.values for row in rows])
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+
+
+def _put(db: sqlite3.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    at = 0
+    for width in WIDTHS:
+        if len(rows) - at < width or width * len(rows[0]) > MAX_VALUES or not (wide := _wide(sql, width)):
+            continue
+        while len(rows) - at >= width:
+            db.execute(wide, tuple(chain.from_iterable(rows[at:at + width])))
+            at += width
+    db.executemany(sql, rows[at:])
+
+
+@lru_cache(maxsize=64)
+def _wide(sql: str, width: int) -> str:
+    """The statement for so many rows; "" where it is not one of a row's values."""
+    found = _ROW.search(sql)
+    return sql[:found.start(1)] + ", ".join([found[1]] * width) + sql[found.end(1):] if found else ""
 
 
 def _sql(row: Row) -> str:
