@@ -6,6 +6,9 @@ import sqlite3
 import subprocess
 import sys
 
+import pytest
+
+from gateway.store import sqlite_file
 from gateway.store import writer as writing
 from gateway.store.opening import store_at
 from gateway.store.responses import DELETE, PUT
@@ -228,3 +231,22 @@ async def test_readers_cannot_write(tmp_path):
             raise AssertionError("a reader deleted something")
     finally:
         await store.close()
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 16, 23, 85])
+def test_rows_put_together_are_the_same_as_one_by_one(n):
+    adds = "INSERT INTO t AS old (k, n) VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET n = old.n + excluded.n"
+    found = []
+    for put in (sqlite_file._put, lambda db, sql, rows: db.executemany(sql, rows)):
+        db = sqlite3.connect(":memory:")
+        db.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, n INTEGER)")
+        put(db, adds, [(at % 7, at) for at in range(n)])
+        found.append(db.execute("SELECT k, n FROM t ORDER BY k").fetchall())
+    assert found[0] == found[1] and len(found[0]) == min(n, 7)
+
+
+def test_a_statement_that_is_no_row_of_values_is_put_row_by_row():
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (k INTEGER)")
+    sqlite_file._put(db, "INSERT INTO t (k) SELECT ? + 1", [(at,) for at in range(20)])
+    assert db.execute("SELECT sum(k) FROM t").fetchone() == (210,)
