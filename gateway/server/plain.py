@@ -36,6 +36,7 @@ class Plain:
     method = "POST"
     version = HttpVersion11
     keep_alive = True
+    _task: object                                            # aiohttp: who answers it
 
     def __init__(self, raw_path: str, headers: CIMultiDictProxy[str], content_length: int, whole: bytes | None, content: StreamReader,
                  protocol: "Succession") -> None:

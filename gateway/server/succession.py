@@ -6,7 +6,7 @@ And most requests need not be parsed by aiohttp (plain.py). Both together save 2
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from aiohttp import EMPTY_PAYLOAD, ClientConnectionResetError, StreamReader, web, web_protocol
 from aiohttp.http import HttpVersion10, HttpVersion11, StreamWriter
@@ -116,7 +116,7 @@ class Succession(RequestHandler):
                 if not await self._served(request, payload, handler):
                     break
             finally:
-                request._task = None  # type: ignore[assignment]         # it refers to us
+                request._task = None                # it refers to us
             if not self._stays():
                 break
         if not self._force_close:
@@ -124,7 +124,7 @@ class Succession(RequestHandler):
             if self.transport is not None:
                 self.transport.close()
 
-    def _following(self) -> tuple[BaseRequest, StreamReader, Handler]:
+    def _following(self) -> tuple[BaseRequest | Plain, StreamReader, Handler]:
         """The next request, and who answers it."""
         message: Any
         message, payload = self._messages.popleft()
@@ -132,7 +132,7 @@ class Succession(RequestHandler):
         assert manager is not None and handler is not None and made is not None
         manager.requests_count += 1
         if type(message) is Plain:
-            return cast(BaseRequest, message), payload, handler
+            return message, payload, handler
         if self._parser is not None:
             self._parser.message_consumed()
         if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
@@ -144,11 +144,11 @@ class Succession(RequestHandler):
         task = self._task_handler or asyncio.current_task()
         return made(message, payload, self, StreamWriter(self, self._loop), task), payload, handler  # type: ignore[arg-type]
 
-    async def _served(self, request: Any, payload: StreamReader, handler: Handler) -> bool:
+    async def _served(self, request: BaseRequest | Plain, payload: StreamReader, handler: Handler) -> bool:
         """Answer it; False: the connection is of no more use."""
         try:
-            if type(request) is Plain:
-                answer = await self._answered(cast(BaseRequest, request), handler)
+            if isinstance(request, Plain):
+                answer = await self._answered(request, handler)
             else:
                 answer, gone = await self._handle_request(request, None, handler)
                 if gone:
@@ -168,7 +168,7 @@ class Succession(RequestHandler):
             self.force_close()
             return False
 
-    async def _answered(self, request: BaseRequest, handler: Handler) -> web.StreamResponse:
+    async def _answered(self, request: Any, handler: Handler) -> web.StreamResponse:
         """A plain request: its door writes the answer itself, so nothing of it is left to aiohttp."""
         self._request_in_progress, self._current_request = True, request
         try:

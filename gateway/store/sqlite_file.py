@@ -14,7 +14,7 @@ from gateway.store.writer import Row, log, reason
 
 BUSY_MS: Final = 5_000
 # Rows by one statement. Each step of a statement gives the interpreter's lock away and waits for it again, with the event loop on the
-# other side: row by row that took a third of the gateway's throughput on two cores. Few sizes, so that statements stay prepared.
+# other side (benchmarks/load/watched.py). Few sizes, so that statements stay prepared.
 WIDTHS: Final = (16, 4)
 _ROW: Final = re.compile(r"VALUES (\(\?(?:, \?)*\))")
 MAX_VALUES: Final = 999                          # of one statement, in SQLite before 3.32
@@ -78,6 +78,7 @@ def _commit(db: sqlite3.Connection, batch: list[Row]) -> None:
 
 
 def _put(db: sqlite3.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """As many together as may be, the rest one by one; in their order."""
     at = 0
     for width in WIDTHS:
         if len(rows) - at < width or width * len(rows[0]) > MAX_VALUES or not (wide := _wide(sql, width)):

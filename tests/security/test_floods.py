@@ -148,13 +148,19 @@ async def test_a_body_that_trickles_is_given_up_although_it_never_stalls(gateway
     sock.close()
 
 
+async def streaming(base):
+    """A connection with little room that has asked for a stream."""
+    sock = await dialled(base, receive=4_096)
+    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}'
+    await asyncio.get_running_loop().sock_sendall(sock, HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    return sock
+
+
 async def test_a_client_that_stops_reading_is_left_and_held_a_bounded_part(gateway, upstream, monkeypatch):
     monkeypatch.setattr(server, "STALL_S", 0.4)
     up = await upstream(say.stream(*["x" * 8_000] * 4_000))
-    base, loop = await gateway(client_key() + provider(up)), asyncio.get_running_loop()
-    sock = await dialled(base, receive=4_096)
-    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}'
-    await loop.sock_sendall(sock, HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    base = await gateway(client_key() + provider(up))
+    sock = await streaming(base)
     parts, most = gateway.listener.parts, 0
     async with asyncio.timeout(20):
         while not up.requests or parts.inflight.count:
@@ -217,9 +223,7 @@ async def test_a_client_that_takes_a_byte_now_and_then_is_left(gateway, upstream
     monkeypatch.setattr(server, "STALL_S", 0.4)
     up = await upstream(say.stream(*["x" * 8_000] * 4_000))
     base, loop = await gateway(client_key() + provider(up)), asyncio.get_running_loop()
-    sock = await dialled(base, receive=4_096)
-    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}'
-    await loop.sock_sendall(sock, HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    sock = await streaming(base)
     async with asyncio.timeout(20):
         while not up.requests or gateway.listener.parts.inflight.count:
             await asyncio.sleep(0.05)
